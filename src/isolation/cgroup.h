@@ -1,0 +1,59 @@
+/*
+ * cgroup.h - memory, pids and cpu of a sandbox, over cgroup v1 or v2; one of both is chosen by probe at start.
+ *
+ * Shape: v1: one directory a sandbox in each of the memory, pids and cpu hierarchies, below tombolo-NAME/. The pids
+ * directory is delegated to the sandbox's agent, which makes a child a running exec in it (leaf groups). v2: one directory
+ * a sandbox, delegated, with the limits on it and leaf groups below.
+ * The agent itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/cgroup.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroups;
+struct err;
+
+struct limits {
+	uint64_t memory_bytes;  /* 0: none */
+	uint32_t pids;          /* 0: none */
+	uint32_t cpu_milli;     /* thousandths of a core; 0, or not below the host's cores: none */
+	uint64_t disk_bytes;    /* 0: none; not a cgroup's business, but part of the same instance type */
+};
+
+struct usage {
+	uint64_t memory_bytes;
+	uint32_t pids;
+	uint64_t oom_kills;     /* since the cgroup was made */
+	uint64_t pids_refused;  /* forks refused by the limit, likewise */
+};
+
+/*
+ * Finds the hierarchies and makes our parent directory NAME ([a-z0-9-]) in each; fails with the controller that is
+ * missing or not writable. Removes nothing. One server a NAME.
+ */
+int cgroups_open(const char *name, struct cgroups **ret, struct err *e);
+
+/* Removes the parent directories when they are empty. */
+struct cgroups *cgroups_free(struct cgroups *c);
+unsigned cgroups_version(const struct cgroups *c);      /* 1 or 2 */
+
+/*
+ * Makes the sandbox's cgroups with LIMITS, delegated to the host uid OWNER, and opens what the agent needs in the order
+ * of enum limits_fd (wire/message.h); unused ones are -1. The caller closes them.
+ */
+int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner, int ret_fds[3],
+                struct err *e);
+
+/* 0, -ENOENT when there is none. */
+int cgroup_usage(struct cgroups *c, const char *id, struct usage *ret);
+
+/*
+ * Kills what still is inside (children first) and removes it. 0 when it is gone; -EBUSY when processes take their time:
+ * call again. Thaws first: on v1 a frozen process does not die.
+ */
+int cgroup_remove(struct cgroups *c, const char *id);
+
+/* Calls EACH(id, ctx) for every sandbox that has a cgroup: what a sweep at start compares with the records. */
+int cgroups_each(struct cgroups *c, void (*each)(const char *id, void *ctx), void *ctx);

@@ -1,0 +1,40 @@
+/*
+ * contain.h - the act of becoming a sandbox: runs in a parked agent, as real root, and ends without privilege.
+ *
+ * The order ("order B": real root builds the tree, then drops) and its pitfalls are told in contain.c. Nothing here
+ * allocates from the heap or uses stdio: the caller is a clone of the zygote that must stay small.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct err;
+struct sock_fprog;
+
+struct contain_spec {
+	const char *id;                 /* the sandbox's id: host name ("sandbox" plus a part of it is fine) */
+	uint32_t base_id;               /* first of the 65,536 host ids of the slot */
+	/* Borrowed descriptors; the caller closes them afterwards. */
+	int userns_fd;                  /* the slot's prepared user namespace */
+	int netns_fd;                   /* a private network namespace with lo up */
+	int root_tree_fd;               /* detached, idmapped, read-only: the image's root directory (overlay's lower) */
+	int usr_tree_fd;                /* detached, idmapped, read-only: goes to /usr; -1 when the image has its own */
+	int data_tree_fd;               /* detached, idmapped: a directory that holds upper/ and work/ */
+	const struct sock_fprog *filter;/* loaded last; see seccomp.h */
+};
+
+/*
+ * 0: this process is now uid 0 of the sandbox's user namespace, in all seven of its namespaces (mount, pid, ipc and uts
+ * come from the clone), with the kept capabilities only, not dumpable, no_new_privs, under the filter; cwd is "/".
+ * Negative: E names the step; the process is half contained and must exit.
+ */
+int contain(const struct contain_spec *spec, struct err *e);
+
+/*
+ * In the zygote, once, before the first clone: a private mount namespace whose root is a tiny tmpfs with the mount
+ * points and the /dev template that contain() uses. Afterwards the host's tree is out of reach by path.
+ */
+int contain_prepare(struct err *e);
+
+/* What a process of the sandbox may hold beyond uid 0's name; all others are dropped. Mask of 1 << CAP_*. */
+uint64_t contain_kept_caps(void);
