@@ -1,0 +1,28 @@
+/* program.h - starts another one of our programs, with exactly the descriptors it is meant to have. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct err;
+
+struct program {
+	const char *name;               /* "tombolo-keeper": looked for next to the running program */
+	const char *const *args;        /* its arguments after the name, ended by NULL; NULL for none */
+	const int *fds;                 /* these become its descriptors 3, 4, ... */
+	size_t fd_count;                /* at most PROGRAM_FDS_MAX */
+	bool quiet;                     /* standard error is /dev/null too; the other two always are */
+	bool keep_signal_mask;          /* otherwise no signal is blocked in it */
+	bool drop;                      /* become UID and GID, without other groups, before the program runs */
+	uid_t uid;
+	gid_t gid;
+};
+
+#define PROGRAM_FDS_MAX 16
+
+/* Empty environment, working directory "/". 0 once the program really runs; -ENOENT when there is none of that name. */
+int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
+
+/* Raises the soft limit of descriptors to the hard one: each sandbox costs some. */
+void program_raise_fd_limit(void);
