@@ -37,20 +37,26 @@ struct http_callbacks {
 	void (*on_finished)(struct exchange *x, void *ctx);
 };
 
-/* Takes LISTEN_FDS (bound, listening); borrows LOOP. Copies LIMITS and CALLBACKS. */
+/*
+ * Takes LISTEN_FDS (bound, listening); borrows LOOP. Copies LIMITS and CALLBACKS. Ignores SIGPIPE in the process:
+ * sendfile() knows no other way to be told.
+ */
 int http_server_new(struct loop *loop, const int *listen_fds, size_t listen_count, const struct http_limits *limits,
                     const struct http_callbacks *callbacks, void *ctx, struct http_server **ret, struct err *e);
 
 /* Stops accepting and closes idle connections; ON_IDLE(ctx) once when none is left. */
 void http_server_drain(struct http_server *s, void (*on_idle)(void *ctx), void *ctx);
 
-/* Cuts every connection. */
+/* Cuts every connection: handlers hear on_gone. Not from inside a callback of this server. NULL is fine. */
 struct http_server *http_server_free(struct http_server *s);
 
 /* ---- the request ---------------------------------------------------------------------------------------------- */
 
 const char *http_method(const struct exchange *x);      /* "GET" */
 const char *http_target(const struct exchange *x);      /* as sent, origin or absolute form reduced to path[?query] */
+const char *http_path(const struct exchange *x);        /* of it, normalised (http/target.h): what a router judges */
+const char *http_query(const struct exchange *x);       /* of it, raw, without '?'; NULL when there is none */
+const char *http_host(const struct exchange *x);        /* of an absolute target, else the Host header; "" without */
 
 /* The value of a header (name in any case), NULL if absent. Repeated headers: the first; see http_header_count(). */
 const char *http_header(const struct exchange *x, const char *name);
@@ -92,6 +98,9 @@ void http_body_resume(struct exchange *x);
 /* A whole response. HEADERS is "Name: value\r\n..." or NULL; TYPE may be NULL. Copies everything. HEAD is handled. */
 void http_reply(struct exchange *x, unsigned status, const char *type, const char *headers, const void *body, size_t len);
 
+/* {"error":MESSAGE,"code":CODE} and nothing else. MESSAGE may be any bytes; the JSON is pure ASCII. */
+void http_reply_error(struct exchange *x, unsigned status, const char *code, const char *message);
+
 /* 200..299 with a chunked body to follow, sent at once (headers are flushed before the first byte of the body). */
 void http_stream_begin(struct exchange *x, unsigned status, const char *type, const char *headers);
 
@@ -122,10 +131,19 @@ void http_reply_file(struct exchange *x, unsigned status, const char *type, cons
 /* Resets the connection: the only honest end of a response that cannot be completed. */
 void http_abort(struct exchange *x);
 
-/* ON_GONE(x, ctx) once if the client goes away before the response is complete; X is dead after the call. */
+/*
+ * ON_GONE(x, ctx) once if the client goes away before the response is complete; X is dead after the call.
+ *
+ * What "away" means: a reset, a failed write, a time limit, or an end in the middle of the body, always. A client that
+ * only closed its sending half (the end of `printf ... | nc`) may still read and gets a whole response or a file. A
+ * stream can be silent for hours, and then this is all that a killed client leaves to see: there it counts as away.
+ */
 void http_on_gone(struct exchange *x, void (*on_gone)(struct exchange *x, void *ctx), void *ctx);
 
 /* What was answered: for logs. 0 when nothing was. */
 unsigned http_status(const struct exchange *x);
 uint64_t http_bytes_sent(const struct exchange *x);
 uint64_t http_duration_ms(const struct exchange *x);
+
+/* Whether GIVEN is SECRET, in a time that does not tell where they differ (only whether their lengths do). */
+bool http_equal_secret(const char *given, const char *secret);

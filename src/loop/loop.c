@@ -29,6 +29,12 @@ struct listen_signal {
 	void *ctx;
 };
 
+struct before_wait {
+	uv_prepare_t uv;
+	on_timer *on_wait;
+	void *ctx;
+};
+
 struct work {
 	uv_work_t uv;
 	void (*work)(void *ctx);
@@ -235,5 +241,32 @@ struct listen_signal *signal_free(struct listen_signal *s)
 	if (!s) return NULL;
 	s->on_signal = NULL;
 	uv_close((uv_handle_t *)&s->uv, on_closed);
+	return NULL;
+}
+
+static void on_uv_prepare(uv_prepare_t *uv)
+{
+	struct before_wait *b = container_of(uv, struct before_wait, uv);
+
+	if (b->on_wait) b->on_wait(b->ctx);
+}
+
+struct before_wait *before_wait_new(struct loop *loop, on_timer *on_wait, void *ctx)
+{
+	struct before_wait *b = mem_new(sizeof *b);
+
+	b->on_wait = on_wait;
+	b->ctx = ctx;
+	uv_prepare_init(&loop->uv, &b->uv);
+	uv_prepare_start(&b->uv, on_uv_prepare);
+	uv_unref((uv_handle_t *)&b->uv);        /* it waits for nothing: a loop with nothing else to do may end */
+	return b;
+}
+
+struct before_wait *before_wait_free(struct before_wait *b)
+{
+	if (!b) return NULL;
+	b->on_wait = NULL;
+	uv_close((uv_handle_t *)&b->uv, on_closed);
 	return NULL;
 }

@@ -15,6 +15,7 @@ struct loop;
 struct watch;
 struct timer;
 struct listen_signal;
+struct before_wait;
 
 int loop_new(struct loop **ret, struct err *e);
 struct loop *loop_free(struct loop *loop);
@@ -66,3 +67,10 @@ void loop_work(struct loop *loop, void (*work)(void *ctx), void (*on_done)(void 
 /* ON_SIGNAL(ctx) from the loop at each SIGNO until freed. */
 struct listen_signal *signal_new(struct loop *loop, int signo, on_timer *on_signal, void *ctx);
 struct listen_signal *signal_free(struct listen_signal *s);
+
+/*
+ * ON_WAIT(ctx) before each wait of the loop, after the callbacks of a turn: to send in one go what they gathered. It
+ * costs no system call, and does not keep the loop from waiting.
+ */
+struct before_wait *before_wait_new(struct loop *loop, on_timer *on_wait, void *ctx);
+struct before_wait *before_wait_free(struct before_wait *b);
