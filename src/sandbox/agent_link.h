@@ -1,0 +1,62 @@
+/*
+ * agent_link.h - the front's link to the agent of one sandbox, and the channels on it.
+ *
+ * Theory of operation: an operation embeds a *channel*, opens it, sends its opening message on it and gets the agent's
+ * messages by number. The agent runs beside a stranger's program, so it is a stranger too: what it may not say now is
+ * answered by cutting the link (-EPROTO from on_message), which costs its own sandbox and nobody else.
+ *
+ * A channel ends in one of three ways: the operation closes it (after the agent's `end`, or because nobody listens any
+ * more), or the link is freed: then on_lost is its last callback. A send that fails never ends anything from inside
+ * the call: the link is marked broken and reports it from the loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "wire/link.h"
+
+struct agent_link;
+struct channel;
+struct loop;
+
+struct channel_class {
+	/* One message. FDS as in on_packet. Negative: it must not come now; the link is then cut. May close the channel. */
+	int (*on_message)(struct channel *c, const struct frame *f, int *fds, size_t fd_count);
+	/* The link is over. The channel is closed already. */
+	void (*on_lost)(struct channel *c, enum end_reason reason, const char *text);
+};
+
+struct channel {
+	const struct channel_class *class;
+	struct agent_link *link;        /* NULL: closed */
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* ON_LOST(ctx, why) once when the link no longer works; the owner then frees it. */
+typedef void on_link_lost(void *ctx, const char *why);
+
+/* Takes FD and greets. */
+struct agent_link *agent_link_new(struct loop *loop, int fd, on_link_lost *on_lost, void *ctx);
+
+/* Ends every channel with REASON (END_LOST or END_DELETED) and TEXT. NULL is fine. */
+struct agent_link *agent_link_free(struct agent_link *l, enum end_reason reason, const char *text);
+
+/* An agent carries 4096 channels a link and takes more for a breach of the protocol. */
+#define CHANNELS_OPEN_MAX 4000
+
+/* C gets the next number. It must be closed, or lost, before its memory goes. -EMFILE: too many are open. */
+int channel_open(struct channel *c, struct agent_link *l, const struct channel_class *class);
+void channel_close(struct channel *c);
+
+/* For the sends below: the wire, and what became of a send on it. */
+struct link *agent_link_wire(struct agent_link *l);
+void agent_link_sent(struct agent_link *l, int result);
+
+/* Sends a small message on channel C: CHANNEL_SEND(&x->channel, credit, &m). */
+#define CHANNEL_SEND(c, name, m)                                                                             \
+	agent_link_sent((c)->link, LINK_SEND(agent_link_wire((c)->link), (c)->number, name, m, NULL, 0))

@@ -1,0 +1,78 @@
+#include "sandbox/issued.h"
+
+#include <stdio.h>
+
+#include <uthash.h>
+
+#include "base/id.h"
+#include "base/mem.h"
+
+struct issued_id {
+	char id[SANDBOX_ID_MAX + 1];
+	char instance[ISSUED_INSTANCE_MAX + 1];
+	UT_hash_handle hh;
+};
+
+struct issued {
+	struct issued_id *first;        /* a uthash keeps the order of addition */
+	size_t most;
+};
+
+struct issued *issued_new(size_t most)
+{
+	struct issued *all = mem_new(sizeof *all);
+
+	all->most = most;
+	return all;
+}
+
+static void forget(struct issued *all, struct issued_id *one)
+{
+	HASH_DEL(all->first, one);
+	free(one);
+}
+
+struct issued *issued_free(struct issued *all)
+{
+	if (!all) return NULL;
+	while (all->first) forget(all, all->first);
+	free(all);
+	return NULL;
+}
+
+static struct issued_id *find(const struct issued *all, const char *id)
+{
+	struct issued_id *one;
+
+	HASH_FIND_STR(all->first, id, one);
+	return one;
+}
+
+void issued_add(struct issued *all, const char *id, const char *instance)
+{
+	issued_forget(all, id);
+	if (all->first && HASH_COUNT(all->first) >= all->most) forget(all, all->first);
+	struct issued_id *one = mem_new(sizeof *one);
+	(void)snprintf(one->id, sizeof one->id, "%s", id);
+	(void)snprintf(one->instance, sizeof one->instance, "%s", instance);
+	HASH_ADD_STR(all->first, id, one);
+}
+
+bool issued_has(const struct issued *all, const char *id)
+{
+	return find(all, id) != NULL;
+}
+
+const char *issued_instance(const struct issued *all, const char *id)
+{
+	const struct issued_id *one = find(all, id);
+
+	return one ? one->instance : "";
+}
+
+void issued_forget(struct issued *all, const char *id)
+{
+	struct issued_id *one = find(all, id);
+
+	if (one) forget(all, one);
+}
