@@ -1,0 +1,191 @@
+// server.mjs - a real `tombolo serve` of a test's own: its own state directory, a free port, and nothing left at the end.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const top = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+export const tombolo = resolve(process.env.TOMBOLO ?? join(top, 'build/tombolo'));
+const scratch = process.env.TOMBOLO_TEST_DIR ?? tmpdir();
+
+/** A directory that is removed at the end of the test file. */
+export function scratchDir(name = 'files') {
+	return mkdtempSync(join(scratch, `tombolo-e2e-${name}-`));
+}
+
+/** Whether a server can be started here; otherwise the reason, for `skip`. */
+export function cannotServe() {
+	if (process.getuid() !== 0) return 'needs root';
+	return false;
+}
+
+/** A port that was free a moment ago: for tests that need the same one twice. */
+export async function freePort() {
+	const probe = createServer();
+	await new Promise((done) => probe.listen(0, '127.0.0.1', done));
+	const { port } = probe.address();
+	await new Promise((done) => probe.close(done));
+	return port;
+}
+
+function allPids() {
+	return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+function procText(pid, file) {
+	try {
+		return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+	} catch {
+		return ''; // it ended while we looked
+	}
+}
+
+/** Field N of /proc/PID/stat, counted as in proc(5). */
+function statField(pid, n) {
+	const stat = procText(pid, 'stat');
+	return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[n - 3];
+}
+
+/** PID and everything it started, by parent; zombies included. */
+export function tree(pid) {
+	const children = new Map();
+	for (const other of allPids()) {
+		const parent = Number(statField(other, 4));
+		children.set(parent, [...(children.get(parent) ?? []), other]);
+	}
+	const found = [];
+	for (const queue = [pid]; queue.length > 0;) {
+		const next = queue.shift();
+		found.push(next);
+		queue.push(...(children.get(next) ?? []));
+	}
+	return found;
+}
+
+/** {"tombolo-front": pid, ...} of a server; sandboxes' agents are not among them. */
+export function programs(pid) {
+	const found = {};
+	for (const p of tree(pid)) {
+		const name = procText(p, 'cmdline').split('\0')[0].split('/').pop();
+		if (name && !(name in found)) found[name] = p;
+	}
+	return found;
+}
+
+export function memoryOf(pid) {
+	return Number(/^VmRSS:\s+(\d+)/m.exec(procText(pid, 'status'))?.[1] ?? 0) * 1024;
+}
+
+export function fdCount(pid) {
+	return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** cgroup directories below all hierarchies whose name has TEXT in it. */
+function cgroupsNamed(text) {
+	const found = [];
+	const walk = (dir, depth) => {
+		let entries = [];
+		try {
+			entries = readdirSync(dir, { withFileTypes: true });
+		} catch {
+			return;
+		}
+		for (const entry of entries) {
+			if (!entry.isDirectory()) continue;
+			if (entry.name.includes(text)) found.push(join(dir, entry.name));
+			else if (depth > 0) walk(join(dir, entry.name), depth - 1);
+		}
+	};
+	walk('/sys/fs/cgroup', 3);
+	return found;
+}
+
+/** What a server may leave behind when it ends, as far as this machine can show it. */
+function traces() {
+	const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+	const processes = allPids().filter((pid) => procText(pid, 'cmdline').split('\0')[0].split('/').pop().startsWith('tombolo'));
+	return { mounts, processes: processes.map((pid) => `${pid} ${procText(pid, 'cmdline').replaceAll('\0', ' ')}`) };
+}
+
+export class Server {
+	/** Starts one and waits until it says that it is ready. ENV and FLAGS are added; STATE may be an earlier one's. */
+	static async start({ env = {}, flags = [], state, listen = '127.0.0.1:0' } = {}) {
+		const server = new Server();
+		server.state = state ?? mkdtempSync(join(scratch, 'tombolo-e2e-state-'));
+		server.cgroupsBefore = new Set(cgroupsNamed('tombolo'));
+		const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOMBOLO|SANDBOX|WARM)_/.test(name)));
+		server.child = spawn(
+			tombolo,
+			['serve', '--listen', listen, '--state-dir', server.state, '--ready-fd', '3', ...flags],
+			{ env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
+		);
+		server.output = '';
+		server.ended = new Promise((done) => server.child.on('exit', (code, signal) => done({ code, signal })));
+		for (const stream of [server.child.stdout, server.child.stderr])
+			stream.on('data', (bytes) => (server.output = (server.output + bytes).slice(-200_000)));
+
+		const ready = new Promise((done) => {
+			let text = '';
+			server.child.stdio[3].on('data', (bytes) => {
+				text += bytes;
+				if (text.includes('\n')) done(text);
+			});
+		});
+		const first = await Promise.race([ready, server.ended]);
+		if (typeof first !== 'string') {
+			if (!state) rmSync(server.state, { recursive: true, force: true });
+			throw new Error(`the server ended with ${JSON.stringify(first)}: ${server.output}`);
+		}
+		server.address = first.trim().split(/[\s,]/)[0].replace(/^http:\/\//, '').replace(/\/$/, '');
+		server.url = `http://${server.address}`;
+		server.port = Number(server.address.split(':').pop());
+		return server;
+	}
+
+	get pid() {
+		return this.child.pid;
+	}
+
+	/** SIGTERM, then everything it made must be gone. KEEP leaves the state directory to a next server. */
+	async stop({ signal = 'SIGTERM', keep = false } = {}) {
+		const mine = tree(this.pid);
+		this.child.kill(signal);
+		const end = await this.ended;
+		assert.deepEqual(end, { code: 0, signal: null }, `the server ended badly: ${this.output.slice(-4000)}`);
+
+		const left = mine.filter((pid) => existsSync(`/proc/${pid}`) && statField(pid, 3) !== 'Z');
+		assert.deepEqual(left.map((pid) => procText(pid, 'cmdline') || procText(pid, 'comm')), [], 'processes left behind');
+		const { mounts } = traces();
+		assert.deepEqual(mounts.filter((line) => line.includes(this.state)), [], 'mounts left behind');
+		const cgroups = cgroupsNamed('tombolo').filter((dir) => !this.cgroupsBefore.has(dir) && this.ownsCgroup(dir));
+		assert.deepEqual(cgroups, [], 'cgroups left behind');
+		for (const dir of ['sandboxes', 'run', 'trash'])
+			assert.deepEqual(entries(join(this.state, dir)), [], `${dir} of the state directory`);
+		if (!keep) rmSync(this.state, { recursive: true, force: true });
+	}
+
+	/** Other servers of other test files may run: theirs carry another tag in the name. */
+	ownsCgroup(dir) {
+		const running = allPids().filter((pid) => /tombolo-keeper/.test(procText(pid, 'cmdline')));
+		return running.length === 0 || !running.some((pid) => dir.includes(`-${pid}`));
+	}
+
+	/** Ends it the hard way, with all that it started: what a power cut would do, short of the disk. */
+	async kill() {
+		for (const pid of tree(this.pid).reverse()) {
+			try {
+				process.kill(pid, 'SIGKILL');
+			} catch {
+				// it was quicker
+			}
+		}
+		await this.ended;
+	}
+}
+
+function entries(dir) {
+	return existsSync(dir) ? readdirSync(dir) : [];
+}
