@@ -117,5 +117,10 @@ enum gone_why { GONE_REMOVED = 0, GONE_DIED = 1 };
 /* Descriptors of `bind`, in this order. */
 enum bind_fd { BIND_USERNS, BIND_NETNS, BIND_ROOT_TREE, BIND_USR_TREE, BIND_DATA_TREE, BIND_LISTEN, BIND_FRONT, BIND_FDS };
 
-/* Descriptors of `limits`. v1: three; v2: only LIMITS_PIDS_DIR, which is then the sandbox's one cgroup. */
+enum bind_flag {
+	BIND_OWN_USR = 1,       /* the image has its own /usr: there is no BIND_USR_TREE among the descriptors */
+};
+
+/* Descriptors of `limits`. v1: three; v2: LIMITS_PIDS_DIR, which is then the sandbox's one cgroup,
+ * and as LIMITS_MEMORY_PROCS its cgroup.procs, opened by the keeper, when the agent may not enter by itself. */
 enum limits_fd { LIMITS_PIDS_DIR, LIMITS_MEMORY_PROCS, LIMITS_CPU_PROCS, LIMITS_FDS };

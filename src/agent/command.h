@@ -1,0 +1,46 @@
+/*
+ * command.h - what a request's argv means (API.md 3.5): a line for bash, and, where bash would do nothing but find a
+ * program and execute it, how to do that without bash.
+ *
+ * Starting bash costs as much as most commands themselves. So a plain program name is searched in PATH by ourselves,
+ * and executed with the environment that bash would have given it. Whatever does not work that way (no such program,
+ * no permission, a script without an interpreter line) is left to bash after all, so that status and message are its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct environment;
+struct err;
+struct wire_list;
+
+/* The kernel takes no single argument of this size (MAX_ARG_STRLEN, with its NUL). */
+#define COMMAND_ARGUMENT_MAX ((size_t)128 << 10)
+#define COMMAND_CANDIDATES   32
+#define COMMAND_SCRIPT_FD    3  /* where a long line is found by the bash that reads it */
+
+struct command {
+	char **argv;            /* as given, NULL-terminated; points into the packet */
+	char *candidates[COMMAND_CANDIDATES + 1]; /* "_=/usr/bin/ls": the path begins at [2]. NULL-terminated */
+	char *candidate_memory; /* private */
+	const char *bash_argv[4]; /* "bash", "-c", line; all NULL when argv is to be executed directly or not at all */
+	struct buf line;
+	int script_fd;          /* memory file with the line when it is too long for an argument, else -1 */
+};
+
+/*
+ * DIRECT: EXEC_DIRECT was asked for. ENV is the command's environment, OVERLAY the request's part of it.
+ * -EINVAL for an empty argv. The result points into the packet of ARGV.
+ */
+int command_plan(const struct wire_list *argv, bool direct, const struct environment *env,
+                 const struct wire_list *overlay, struct command *ret, struct err *e);
+void command_done(struct command *c);
+
+/* Appends WORD to LINE, quoted as API.md 3.5 says. */
+int command_quote(struct buf *line, const char *word, size_t len);
+
+/* Whether bash, given NAME as the first word, would just search and execute a program of that name. */
+bool command_is_program(const char *name);

@@ -1,0 +1,40 @@
+/*
+ * limits.h - the sandbox's cgroups, held only while somebody runs.
+ *
+ * Theory of operation: an idle sandbox has no cgroups (KERNEL.md section 4: memory cgroups cost everyone). Before the
+ * first command we ask the keeper over the bond; commands wait meanwhile (exec.c). When nothing has lived for
+ * LIMITS_LINGER_MS we close the descriptors and tell the keeper, who then removes the cgroups.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/spawn.h"
+
+struct msg_limits;
+
+#define LIMITS_LINGER_MS 10000
+#define LIMITS_WAIT_MS   5000
+
+/* ON_DECIDED(error, text) is called once after each -EAGAIN of limits_want(): 0, or why there are none. */
+void limits_init(void (*on_decided)(int error, const char *text));
+
+/* 0: held. -EAGAIN: asked for. */
+int limits_want(void);
+
+/* The keeper's answer. Takes the descriptors it wants from FDS. */
+void limits_received(const struct msg_limits *m, int *fds, size_t fd_count);
+
+/* A new bond: what was asked over the old one is asked again. */
+void limits_bond_renewed(void);
+
+bool limits_held(void);
+int limits_dir(void);
+
+/* Files to write "0" to, OWN being the leaf's. */
+size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX]);
+
+/* Counts the trees that need the cgroups. */
+void limits_use(void);
+void limits_unuse(void);

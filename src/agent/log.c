@@ -1,0 +1,145 @@
+#include "agent/log.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define EVENTS_SIZE ((LOG_EVENTS * sizeof(struct log_event) + 4095) & ~(size_t)4095)
+#define ARENA_SIZE  (EVENTS_SIZE + LOG_BYTES)
+#define WARM_BYTES  ((size_t)32 << 10)  /* of a spare arena that stay resident */
+
+/* The last arena that was given back: its first pages are mapped in already. */
+static char *spare;
+
+static char *arena_take(void)
+{
+	char *a = take_ptr(spare);
+
+	if (a) return a;
+	a = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return a == MAP_FAILED ? NULL : a;
+}
+
+/* USED: bytes that were ever written since the arena was fresh. */
+static void arena_give(char *a, uint64_t used)
+{
+	if (spare) {
+		(void)munmap(a, ARENA_SIZE);
+		return;
+	}
+	if (used > WARM_BYTES) {
+		(void)madvise(a + 4096, EVENTS_SIZE - 4096, MADV_DONTNEED);
+		(void)madvise(a + EVENTS_SIZE + WARM_BYTES, LOG_BYTES - WARM_BYTES, MADV_DONTNEED);
+	}
+	spare = a;
+}
+
+void log_done(struct log *l)
+{
+	if (!l->events) return;
+	if (l->settled) free(l->events);
+	else arena_give((char *)l->events, l->total);
+	*l = (struct log){0};
+}
+
+static void drop_oldest(struct log *l)
+{
+	const struct log_event *e = &l->events[l->event_first];
+
+	l->byte_first = (l->byte_first + e->len) % l->bytes_room;
+	l->byte_count -= e->len;
+	l->event_first = (l->event_first + 1) % l->events_room;
+	l->event_count--;
+	l->first_seq++;
+}
+
+/* Where LEN bytes from OFFSET on lie in the ring. */
+static void ring_parts(const struct log *l, size_t offset, size_t len, struct iovec parts[2])
+{
+	size_t until_wrap = MIN(len, l->bytes_room - offset);
+
+	parts[0] = (struct iovec){.iov_base = l->bytes + offset, .iov_len = until_wrap};
+	parts[1] = (struct iovec){.iov_base = l->bytes, .iov_len = len - until_wrap};
+}
+
+ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec parts[2])
+{
+	size_t tail;
+	ssize_t n;
+
+	if (!l->events) {
+		char *arena = arena_take();
+
+		if (!arena) return -ENOMEM;
+		l->events = (struct log_event *)arena;
+		l->events_room = LOG_EVENTS;
+		l->bytes = arena + EVENTS_SIZE;
+		l->bytes_room = LOG_BYTES;
+		l->first_seq = 1;
+	}
+	tail = (l->byte_first + l->byte_count) % l->bytes_room;
+	ring_parts(l, tail, MIN(max, l->bytes_room), parts);
+	do n = readv(fd, parts, parts[1].iov_len ? 2 : 1);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0) return n < 0 ? -errno : 0;
+
+	/* The oldest bytes are overwritten by now; their events go before anybody can look. */
+	while (l->event_count == l->events_room || l->byte_count + (size_t)n > l->bytes_room) drop_oldest(l);
+	if (l->event_count == 0) l->byte_first = tail;
+	l->events[(l->event_first + l->event_count++) % l->events_room] =
+		(struct log_event){.at_ms = clock_wall_ms(), .len = (uint32_t)n, .stream = stream};
+	l->byte_count += (size_t)n;
+	l->total += (uint64_t)n;
+	ring_parts(l, tail, (size_t)n, parts);
+	return n;
+}
+
+void log_settle(struct log *l)
+{
+	size_t events_size = l->event_count * sizeof *l->events;
+	struct iovec parts[2];
+	struct log_event *events;
+	char *bytes;
+
+	if (!l->events || l->settled) return;
+	if (!l->event_count) {
+		log_done(l);
+		return;
+	}
+	events = mem_new(events_size + l->byte_count);
+	bytes = (char *)events + events_size;
+	for (uint32_t i = 0; i < l->event_count; i++) events[i] = l->events[(l->event_first + i) % l->events_room];
+	ring_parts(l, l->byte_first, l->byte_count, parts);
+	memcpy(bytes, parts[0].iov_base, parts[0].iov_len);
+	memcpy(bytes + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
+	arena_give((char *)l->events, l->total);
+	l->events = events;
+	l->events_room = l->event_count;
+	l->event_first = 0;
+	l->bytes = bytes;
+	l->bytes_room = l->byte_count;
+	l->byte_first = 0;
+	l->settled = true;
+}
+
+size_t log_weight(const struct log *l)
+{
+	if (!l->events) return 0;
+	return l->event_count * sizeof *l->events + (l->settled ? l->byte_count : MIN(l->total, (uint64_t)LOG_BYTES));
+}
+
+bool log_event_at(const struct log *l, uint64_t *seq, struct log_event *ret, struct iovec parts[2])
+{
+	size_t offset = l->byte_first;
+
+	if (*seq < l->first_seq) *seq = l->first_seq;
+	if (!l->event_count || *seq >= l->first_seq + l->event_count) return false;
+	for (uint64_t i = 0; i < *seq - l->first_seq; i++) {
+		offset += l->events[(l->event_first + i) % l->events_room].len;
+	}
+	*ret = l->events[(l->event_first + *seq - l->first_seq) % l->events_room];
+	ring_parts(l, offset % l->bytes_room, ret->len, parts);
+	return true;
+}

@@ -1,0 +1,124 @@
+/*
+ * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked agents.
+ *
+ * Theory of operation: descriptor 3 is the keeper's control socket. For each `spawn` we clone a child with CLONE_PARENT
+ * (so it is the keeper's child) into new mount, pid, ipc and uts namespaces, and answer with its pid. The child keeps
+ * nothing but its end of the bond and waits there (parked.c). We end when the keeper does. What we touch is what each
+ * clone has to copy: little memory, few descriptors, no stdio.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/parked.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "isolation/contain.h"
+#include "isolation/seccomp.h"
+#include "wire/link.h"
+
+#define CONTROL_FD 3
+
+static struct link *control;
+
+/* The pid in the keeper's eyes, or -errno. In the child it does not return. */
+static int clone_parked(int bond_fd)
+{
+	long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD,
+	                   NULL, NULL, NULL, NULL);
+
+	if (pid < 0) return -errno;
+	if (pid > 0) return (int)pid;
+	control = link_free(control);
+	parked_run(bond_fd);
+}
+
+static int on_control(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
+{
+	struct frame_reader reader = frame_reader_of(bytes, len);
+	struct msg_spawned answer;
+	struct frame f;
+
+	(void)ctx;
+	if (frame_reader_next(&reader, &f) != 1) return -EPROTO;
+	if (f.type != MSG_spawn) return 0;
+	answer.pid = fd_count == 1 ? clone_parked(take_fd(&fds[0])) : -EBADF;
+	return LINK_SEND(control, 0, spawned, &answer, NULL, 0);
+}
+
+static _Noreturn void fail(const struct err *e)
+{
+	(void)fd_write_all(STDERR_FILENO, e->text, strlen(e->text));
+	(void)fd_write_all(STDERR_FILENO, "\n", 1);
+	_exit(1);
+}
+
+/* Whoever started the keeper may ignore signals; what runs in a sandbox shall not inherit that. */
+static void default_signals(void)
+{
+	sigset_t none;
+
+	for (int signo = 1; signo <= SIGRTMAX; signo++) (void)signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* 0 to 2 stay taken for ever, so that nothing of ours ever lies there. From here on nobody hears us. */
+static int occupy_stdio(struct err *e)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	if (fd < 0) return err_set(e, -errno, "open /dev/null");
+	for (int i = 0; i < 3; i++) {
+		if (fd != i && dup2(fd, i) < 0) return err_set(e, -errno, "occupy descriptor %d", i);
+	}
+	if (fd > 2) (void)close(fd);
+	return 0;
+}
+
+static int prepare(struct err *e)
+{
+	int r;
+
+	default_signals();
+	(void)prctl(PR_SET_NAME, "tombolo-zygote");
+	if (syscall(SYS_close_range, CONTROL_FD + 1, ~0u, 0) < 0) return err_set(e, -errno, "close descriptors");
+	r = fd_set_cloexec(CONTROL_FD, true);
+	if (r < 0) return err_set(e, r, "control socket (descriptor %d)", CONTROL_FD);
+	r = contain_prepare(e);
+	if (r < 0) return r;
+	(void)seccomp_sandbox_filter();         /* built here, so that all clones share it */
+	return occupy_stdio(e);
+}
+
+static void serve(void)
+{
+	struct pollfd p = {.fd = CONTROL_FD, .events = POLLIN};
+
+	control = link_new(CONTROL_FD);
+	while (link_read(control, 1, on_control, NULL) == 0) {
+		if (link_flush(control) < 0) return;
+		p.events = link_wants_out(control) ? POLLIN | POLLOUT : POLLIN;
+		(void)poll(&p, 1, -1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_NONE;
+
+	if (argc != 2 || strcmp(argv[1], "zygote") != 0) {
+		err_say(&e, -EINVAL, "tombolo-agent is started by tombolo-keeper and is of no use by itself");
+		fail(&e);
+	}
+	if (prepare(&e) < 0) fail(&e);
+	serve();
+	return 0;
+}
