@@ -10,10 +10,15 @@ struct err;
 struct image;
 
 /*
- * Builds the skeleton below DIR (made if missing; replaced atomically when its content changed) and opens both.
- * The skeleton is owned by uid 0, /workspace and /home/sandbox by 1000, and is never written afterwards.
+ * Builds the skeleton below DIR (made if missing) and opens both. Each content has a directory of its own, DIR/<digest>,
+ * that appears complete, by rename, and is never written afterwards: sandboxes that live keep the one they were born
+ * with. When nothing changed on the host since, this only looks (a few milliseconds).
+ * The skeleton is owned by uid 0, /workspace and /home/sandbox by 1000.
  */
 int image_host_open(const char *dir, struct image *ret, struct err *e);
+
+/* Removes all skeletons below DIR but IMAGE's. Only while no sandbox lives: theirs would lose files. */
+int image_host_forget_others(const char *dir, const struct image *image, struct err *e);
 
 /* Programs a client counts on (CLIENTS.md section 6, mandatory) that the host lacks: NULL if none, else one sentence. */
 const char *image_host_missing(void);
