@@ -83,7 +83,7 @@ export function fdCount(pid) {
 	return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** cgroup directories below all hierarchies whose name has TEXT in it. */
+/** cgroup directories of all hierarchies whose name has TEXT, the name that a state directory gives its server, in it. */
 function cgroupsNamed(text) {
 	const found = [];
 	const walk = (dir, depth) => {
@@ -103,19 +103,11 @@ function cgroupsNamed(text) {
 	return found;
 }
 
-/** What a server may leave behind when it ends, as far as this machine can show it. */
-function traces() {
-	const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-	const processes = allPids().filter((pid) => procText(pid, 'cmdline').split('\0')[0].split('/').pop().startsWith('tombolo'));
-	return { mounts, processes: processes.map((pid) => `${pid} ${procText(pid, 'cmdline').replaceAll('\0', ' ')}`) };
-}
-
 export class Server {
 	/** Starts one and waits until it says that it is ready. ENV and FLAGS are added; STATE may be an earlier one's. */
 	static async start({ env = {}, flags = [], state, listen = '127.0.0.1:0' } = {}) {
 		const server = new Server();
 		server.state = state ?? mkdtempSync(join(scratch, 'tombolo-e2e-state-'));
-		server.cgroupsBefore = new Set(cgroupsNamed('tombolo'));
 		const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOMBOLO|SANDBOX|WARM)_/.test(name)));
 		server.child = spawn(
 			tombolo,
@@ -158,19 +150,12 @@ export class Server {
 
 		const left = mine.filter((pid) => existsSync(`/proc/${pid}`) && statField(pid, 3) !== 'Z');
 		assert.deepEqual(left.map((pid) => procText(pid, 'cmdline') || procText(pid, 'comm')), [], 'processes left behind');
-		const { mounts } = traces();
+		const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
 		assert.deepEqual(mounts.filter((line) => line.includes(this.state)), [], 'mounts left behind');
-		const cgroups = cgroupsNamed('tombolo').filter((dir) => !this.cgroupsBefore.has(dir) && this.ownsCgroup(dir));
-		assert.deepEqual(cgroups, [], 'cgroups left behind');
+		assert.deepEqual(cgroupsNamed(readFileSync(join(this.state, 'name'), 'utf8')), [], 'cgroups left behind');
 		for (const dir of ['sandboxes', 'run', 'trash'])
 			assert.deepEqual(entries(join(this.state, dir)), [], `${dir} of the state directory`);
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
-	}
-
-	/** Other servers of other test files may run: theirs carry another tag in the name. */
-	ownsCgroup(dir) {
-		const running = allPids().filter((pid) => /tombolo-keeper/.test(procText(pid, 'cmdline')));
-		return running.length === 0 || !running.some((pid) => dir.includes(`-${pid}`));
 	}
 
 	/** Ends it the hard way, with all that it started: what a power cut would do, short of the disk. */
