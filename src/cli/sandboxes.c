@@ -181,7 +181,7 @@ int ls_main(int argc, char **argv)
 		print_cell(sandbox, "id", 24);
 		print_cell(sandbox, "state", 8);
 		print_cell(sandbox, "instance", 12);
-		print_cell(sandbox, "created_at", 0);
+		print_cell(sandbox, "createdAt", 0);
 		putchar('\n');
 	}
 	json_decref(list);
