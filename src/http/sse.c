@@ -1,0 +1,62 @@
+#include "http/sse.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "http/http.h"
+
+static char *put(char *at, const char *text, size_t len)
+{
+	memcpy(at, text, len);
+	return at + len;
+}
+
+static char *put_lines_up_to_data(char *at, const char *name)
+{
+	if (name) {
+		at = put(at, "event: ", 7);
+		at = put(at, name, strlen(name));
+		at = put(at, "\n", 1);
+	}
+	return put(at, "data: ", 6);
+}
+
+static size_t lines_room(const char *name, size_t data_len)
+{
+	return (name ? 7 + strlen(name) + 1 : 0) + 6 + data_len + 2;
+}
+
+void sse_event_base64(struct exchange *x, const char *name, const void *bytes, size_t len)
+{
+	assert(len <= SSE_BYTES_MAX);
+	size_t whole = lines_room(name, (len + 2) / 3 * 4);
+	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), name);
+
+	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);    /* its NUL falls where the line ends */
+	(void)put(at, "\n\n", 2);
+	http_stream_commit(x, whole);
+}
+
+void sse_event_text(struct exchange *x, const char *name, const char *text)
+{
+	size_t len = strlen(text), whole = lines_room(name, len);
+	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), name);
+
+	assert(!memchr(text, '\n', len));
+	at = put(at, text, len);
+	(void)put(at, "\n\n", 2);
+	http_stream_commit(x, whole);
+}
+
+void sse_comment(struct exchange *x, const char *text)
+{
+	size_t len = strlen(text);
+	char *at = http_stream_reserve(x, len + 4);
+
+	at = put(at, ": ", 2);
+	at = put(at, text, len);
+	(void)put(at, "\n\n", 2);
+	http_stream_commit(x, len + 4);
+}
