@@ -1,0 +1,88 @@
+/*
+ * rig.h - plays the keeper and the front for one real agent in one real sandbox: zygote, slot, image, cgroups.
+ *
+ * Needs root, and cgroup v1 hierarchies for memory, pids and cpu (the only kind the agent's tests make by hand).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "wire/link.h"
+
+#define RIG_WINDOW (1u << 20)   /* credit that a run is given and keeps being given */
+
+/* One channel and what came of it. */
+struct run {
+	uint32_t channel;
+	struct link *link;              /* the front's link it is on */
+	struct buf out, err;            /* not filled when DISCARD */
+	bool discard;
+	bool no_credit;                 /* what arrives is not paid back */
+	uint64_t out_bytes, err_bytes;
+	bool opened, ended, data_after_end;
+	struct msg_opened about;
+	char process_id[40];
+	int fd;                         /* of a file; -1 */
+	struct msg_end end;
+	char end_text[256];
+	uint64_t input_credit;
+	unsigned processes;             /* `process` messages */
+	struct msg_process last_process;
+	uint64_t ended_ms;              /* clock_ms() */
+};
+
+/* Starts everything; asserts on failure, after which nothing works. */
+void rig_open(void);
+void rig_close(void);
+
+/* Why this host cannot run it, or NULL. */
+const char *rig_missing(void);
+
+struct link *rig_front(void);
+pid_t rig_agent(void);                  /* as the host sees it */
+const char *rig_root(void);             /* "/proc/PID/root" of the agent */
+unsigned rig_limits_wanted(void);       /* how often the agent asked */
+
+/* Connects to the listening socket and says hello; NULL: the agent hung up on us. */
+struct link *rig_connect(const char *cookie, enum wire_role role);
+const char *rig_cookie(void);
+void rig_use_front(struct link *l);     /* the one before is closed */
+void rig_drop_bond(void);
+void rig_take_bond(struct link *l);
+
+/* Fills in what the tests do not care about: uid 1000, /workspace, a window. */
+struct msg_open_exec rig_exec(const char *const *argv, uint32_t argc);
+#define RIG_EXEC(...)                                                                                        \
+	rig_exec((const char *const[]){__VA_ARGS__},                                                         \
+	         (uint32_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+#define RIG_SH(script) RIG_EXEC("bash", "-c", script)
+
+/* Sends the opening; the run stays the caller's and must live until it ended or rig_forget(). */
+void rig_start(struct run *r, const struct msg_open_exec *m);
+void rig_start_file(struct run *r, bool write, uint32_t uid, const char *path);
+void rig_start_list(struct run *r);
+void rig_forget(struct run *r);
+void run_done(struct run *r);
+#define auto_run __attribute__((cleanup(run_done)))
+
+void rig_credit(struct run *r, uint32_t bytes);
+void rig_input(struct run *r, const void *bytes, size_t len);   /* waits for credit */
+void rig_input_end(struct run *r);
+void rig_signal(struct run *r, int signo);
+void rig_reset(struct run *r, bool kill);
+void rig_commit(struct run *r);
+
+/* Handles what comes until CONDITION(R) or 20 s passed (which fails the test). */
+void rig_until(bool (*condition)(const struct run *r), const struct run *r);
+bool run_ended(const struct run *r);
+bool run_opened(const struct run *r);   /* or ended */
+void rig_pump(int timeout_ms);          /* handles what comes within that time, returns after the first packets */
+
+/* Start and wait. */
+void rig_run(struct run *r, const struct msg_open_exec *m);
+
+/* How many processes of the host show ARGUMENT as one of their arguments. */
+unsigned rig_count_processes(const char *argument);
