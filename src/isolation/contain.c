@@ -32,7 +32,6 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
@@ -228,13 +227,13 @@ static int root_enter(const char *root, struct err *e)
 	return 0;
 }
 
-static int names_set(const char *id, struct err *e)
+static int names_set(const struct contain_spec *spec, struct err *e)
 {
-	size_t len = MIN(strlen(id), (size_t)64);
+	size_t len = MIN(strlen(spec->id), (size_t)64);
 
-	if (unshare(CLONE_NEWCGROUP) < 0) return err_set(e, -errno, "enter a cgroup namespace");
+	if (!spec->cgroup_ns_shared && unshare(CLONE_NEWCGROUP) < 0) return err_set(e, -errno, "enter a cgroup namespace");
 	if (sethostname(CONTAIN_HOST_NAME, strlen(CONTAIN_HOST_NAME)) < 0) return err_set(e, -errno, "set the host name");
-	if (setdomainname(id, len) < 0) return err_set(e, -errno, "set the domain name");
+	if (setdomainname(spec->id, len) < 0) return err_set(e, -errno, "set the domain name");
 	return 0;
 }
 
@@ -266,7 +265,7 @@ int contain(const struct contain_spec *spec, struct err *e)
 	if (r == 0) r = dev_build(spec->base_id, e);
 	if (r == 0) r = proc_build(e);
 	if (r == 0) r = root_enter("/m", e);
-	if (r == 0) r = names_set(spec->id, e);
+	if (r == 0) r = names_set(spec, e);
 	if (r == 0) r = user_become(spec->userns_fd, e);        /* the host's power ends here */
 	if (r == 0) r = privileges_lock(e);
 	if (r == 0) r = seccomp_load(spec->filter, e);          /* last: it forbids the calls above */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -22,6 +23,7 @@ struct contain_spec {
 	int usr_tree_fd;                /* idmapped, read-only: goes to /usr; -1 when the image has its own */
 	int data_tree_fd;               /* idmapped: a directory that holds upper/ and work/ */
 	const struct sock_fprog *filter;/* loaded last; see seccomp.h */
+	bool cgroup_ns_shared;          /* no cgroup namespace of its own: what cgroups_namespace_fits() denied */
 };
 
 /* One name for all, so that the image's one /etc/hosts can resolve it: much software insists on that. */

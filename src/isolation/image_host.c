@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <ftw.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,6 +29,7 @@
 #include "base/path.h"
 #include "isolation/contain.h"          /* CONTAIN_HOST_NAME */
 #include "isolation/slot.h"
+#include "isolation/tree.h"
 
 /* ---- the table ---- */
 
@@ -255,17 +255,6 @@ static int on_build(struct walk *w, const struct part *part, const struct stat *
 	/* Two patterns may match one file; a source may vanish under our eyes (a package being upgraded). */
 	if (source && (r == -EEXIST || r == -ENOENT)) return 0;
 	return r < 0 ? err_set(e, r, "make '%s' of the image", part->path) : 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-	(void)st, (void)type, (void)where;
-	return remove(path);
-}
-
-static int tree_remove(const char *path)
-{
-	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 static int build_at(const char *path, struct err *e)

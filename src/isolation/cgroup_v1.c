@@ -1,0 +1,92 @@
+/*
+ * cgroup_v1.c - three hierarchies. The agent gets the pids directory for its own, and memory and cpu as cgroup.procs
+ * files that we opened: the kernel asks whether the opener may move the process, and an agent could not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "isolation/cgroup_backend.h"
+
+enum { PIDS, MEMORY, CPU };
+static const char *const controllers[CGROUP_TREES] = {[PIDS] = "pids", [MEMORY] = "memory", [CPU] = "cpu"};
+
+static int v1_find(struct cgroups *c, struct err *e)
+{
+	for (unsigned i = 0; i < CGROUP_TREES; i++)
+		if (cgroup_mount_find("cgroup", controllers[i], c->tree_paths[i]) < 0)
+			return err_say(e, -ENOENT, "the %s controller is mounted nowhere", controllers[i]);
+	return 0;
+}
+
+static int v1_enable(struct cgroups *c, struct err *e)
+{
+	(void)c, (void)e;
+	return 0;
+}
+
+static int memory_limit(int dir_fd, uint64_t bytes, struct err *e)
+{
+	int r;
+
+	if (bytes == 0) return 0;
+	r = cgroup_write(dir_fd, "memory.limit_in_bytes", bytes, e);
+	if (r < 0) return r;
+	/* No swap beyond it; a kernel without swap accounting has no such file. */
+	r = cgroup_write(dir_fd, "memory.memsw.limit_in_bytes", bytes, NULL);
+	return r < 0 && r != -ENOENT ? err_set(e, r, "limit memory and swap") : 0;
+}
+
+static int v1_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits, struct err *e)
+{
+	uint64_t quota_us = cgroup_cpu_quota_us(limits);
+	int r = memory_limit(dir_fds[MEMORY], limits->memory_bytes, e);
+
+	if (r == 0 && limits->pids) r = cgroup_write(dir_fds[PIDS], "pids.max", limits->pids, e);
+	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US, e);
+	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_quota_us", quota_us, e);
+	return r;
+}
+
+static int v1_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
+{
+	static const char *const files[] = {"cgroup.procs", "tasks", NULL};
+	int r = cgroup_give(dir_fds[PIDS], files, owner, e);
+
+	if (r < 0) return r;
+	ret_fds[PIDS] = fcntl(dir_fds[PIDS], F_DUPFD_CLOEXEC, 3);
+	if (ret_fds[PIDS] < 0) return err_set(e, -errno, "keep the pids cgroup");
+	for (unsigned i = MEMORY; i <= CPU; i++) {
+		ret_fds[i] = openat(dir_fds[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		if (ret_fds[i] < 0) return err_set(e, -errno, "open the %s cgroup", controllers[i]);
+	}
+	return 0;
+}
+
+static void leaf_add_refused(int dir_fd, const char *name, void *ctx)
+{
+	auto_close int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) *(uint64_t *)ctx += cgroup_read(fd, "pids.events", "max");
+}
+
+static void v1_usage(const int dir_fds[CGROUP_TREES], struct usage *ret)
+{
+	ret->memory_bytes = cgroup_read(dir_fds[MEMORY], "memory.usage_in_bytes", NULL);
+	ret->oom_kills = cgroup_read(dir_fds[MEMORY], "memory.oom_control", "oom_kill");
+	ret->pids = (uint32_t)cgroup_read(dir_fds[PIDS], "pids.current", NULL);
+	/* v1 counts a refusal in the group of the process that forked. */
+	ret->pids_refused = cgroup_read(dir_fds[PIDS], "pids.events", "max");
+	(void)cgroup_children(dir_fds[PIDS], leaf_add_refused, &ret->pids_refused);
+}
+
+const struct cgroup_backend cgroup_v1 = {
+	.version = 1,
+	.find = v1_find,
+	.enable = v1_enable,
+	.limit = v1_limit,
+	.delegate = v1_delegate,
+	.usage = v1_usage,
+};
