@@ -196,7 +196,7 @@ test('bad input is a sentence and exit status 2', async () => {
 		[['cp', 'a'], /wants FILE/], [['cp', 'a', 'b'], /one of the two must be SANDBOX:PATH/], [['cp', `${id}:a`, `${id}:b`], /one of the two/],
 		[['cp', 'not-here', `${id}:x`], /not-here.*No such file/], [['cp', '.', `${id}:x`], /is a directory/], [['cp', `${id}:/etc/passwd`, '-'], /within \/workspace/],
 		[['rm'], /wants SANDBOX/], [['rm', id, 'NO'], /no sandbox id/], [['ps'], /wants SANDBOX/], [['ls', 'x'], /no operands/],
-		[['ls', '--url', 'ftp://x'], /must begin with http/], [['exec', id, Buffer.from([0xff]).toString('latin1') && '\xff', '--'].slice(0, 2), /wants/],
+		[['ls', '--url', 'ftp://x'], /must begin with http/],
 	]) {
 		const done = await run(args, { stdin: '' });
 		assert.equal(done.code, 2, `${args.join(' ')}: ${done.err}`);
