@@ -11,6 +11,10 @@ struct agent_link {
 	struct link *wire;
 	struct watch *watch;
 	struct timer *broken_due;
+	struct timer *silence_due;      /* armed while somebody awaits something, and then looks again */
+	bool silence_watched;
+	bool heard;                     /* anything, since the timer was armed */
+	unsigned awaiting;              /* channels */
 	struct channel *channels;       /* by number */
 	uint32_t last_number;
 	bool greeted;
@@ -58,6 +62,44 @@ void agent_link_sent(struct agent_link *l, int result)
 		rewatch(l);
 }
 
+/* ---- silence ---- */
+
+static void watch_silence(struct agent_link *l)
+{
+	l->silence_watched = true;
+	l->heard = false;
+	timer_set(l->silence_due, AGENT_SILENCE_MAX_MS);
+}
+
+static void on_silence_due(void *ctx)
+{
+	struct agent_link *l = ctx;
+
+	l->silence_watched = false;
+	if (!l->awaiting) return;
+	if (l->heard)
+		watch_silence(l);
+	else
+		broke(l, "its agent does not answer");
+}
+
+void channel_await(struct channel *c)
+{
+	struct agent_link *l = c->link;
+
+	if (!l || c->awaits) return;
+	c->awaits = true;
+	l->awaiting++;
+	if (!l->silence_watched) watch_silence(l);
+}
+
+static void answered(struct channel *c)
+{
+	if (!c->awaits) return;
+	c->awaits = false;
+	c->link->awaiting--;
+}
+
 /* ---- reading ---- */
 
 static int on_hello(struct agent_link *l, const struct frame *f)
@@ -86,6 +128,7 @@ static int on_frame(struct agent_link *l, struct frame *f, int *fds, size_t fd_c
 	HASH_FIND(hh, l->channels, &f->channel, sizeof f->channel, c);
 	/* No such channel: a message that crossed our reset on its way. */
 	if (!c) return 0;
+	answered(c);
 	return c->class->on_message(c, f, fds, fd_count);
 }
 
@@ -96,6 +139,7 @@ static int on_agent_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 	struct frame f;
 	int r;
 
+	l->heard = true;
 	while ((r = frame_reader_next(&reader, &f)) == 1) {
 		r = on_frame(l, &f, fds, fd_count);
 		if (r < 0) return -EPROTO;
@@ -135,6 +179,7 @@ struct agent_link *agent_link_new(struct loop *loop, int fd, on_link_lost *on_lo
 	l->wire = link_new(fd);
 	l->watch = watch_new(loop, fd, on_ready, l);
 	l->broken_due = timer_new(loop, on_broken, l);
+	l->silence_due = timer_new(loop, on_silence_due, l);
 	l->on_lost = on_lost;
 	l->ctx = ctx;
 	agent_link_sent(l, LINK_SEND(l->wire, 0, hello, &hello, NULL, 0));
@@ -153,6 +198,7 @@ struct agent_link *agent_link_free(struct agent_link *l, enum end_reason reason,
 	}
 	watch_free(l->watch);
 	timer_free(l->broken_due);
+	timer_free(l->silence_due);
 	link_free(l->wire);
 	free(l);
 	return NULL;
@@ -174,12 +220,14 @@ int channel_open(struct channel *c, struct agent_link *l, const struct channel_c
 	c->link = l;
 	c->number = l->last_number;
 	HASH_ADD(hh, l->channels, number, sizeof c->number, c);
+	channel_await(c);
 	return 0;
 }
 
 void channel_close(struct channel *c)
 {
 	if (!c->link) return;
+	answered(c);
 	HASH_DEL(c->link->channels, c);
 	c->link = NULL;
 }

@@ -34,6 +34,7 @@ struct channel {
 	const struct channel_class *class;
 	struct agent_link *link;        /* NULL: closed */
 	uint32_t number;
+	bool awaits;                    /* an answer; see channel_await() */
 	UT_hash_handle hh;
 };
 
@@ -52,6 +53,13 @@ struct agent_link *agent_link_free(struct agent_link *l, enum end_reason reason,
 /* C gets the next number. It must be closed, or lost, before its memory goes. -EMFILE: too many are open. */
 int channel_open(struct channel *c, struct agent_link *l, const struct channel_class *class);
 void channel_close(struct channel *c);
+
+/*
+ * The agent owes C a message, as it does after every opening. An agent that owes one and says nothing at all for
+ * AGENT_SILENCE_MAX_MS is stuck or stopped: the link is given up, so that nobody waits for ever.
+ */
+#define AGENT_SILENCE_MAX_MS 20000
+void channel_await(struct channel *c);
 
 /* For the sends below: the wire, and what became of a send on it. */
 struct link *agent_link_wire(struct agent_link *l);

@@ -108,14 +108,15 @@ struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, co
 	return op;
 }
 
-void file_commit(struct file_operation *op)
+void file_operation_commit(struct file_operation *op)
 {
 	struct msg_commit m = {};
 
 	CHANNEL_SEND(&op->channel, commit, &m);
+	channel_await(&op->channel);
 }
 
-struct file_operation *file_drop(struct file_operation *op)
+struct file_operation *file_operation_drop(struct file_operation *op)
 {
 	struct msg_reset m = {0};
 

@@ -86,15 +86,15 @@ struct file_operation *file_open_read(struct agent_link *link, uint32_t uid, con
                                       const struct file_events *events, void *ctx);
 
 /*
- * Begins to replace PATH. The descriptor of on_opened is a temporary sibling; file_commit() puts it in its place, and
+ * Begins to replace PATH. The descriptor of on_opened is a temporary sibling; file_operation_commit() puts it in its place, and
  * until then nobody sees it. MODE is for a file that is new.
  */
 struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
                                        const struct file_events *events, void *ctx);
-void file_commit(struct file_operation *op);
+void file_operation_commit(struct file_operation *op);
 
 /* Nobody listens any more; what was written is dropped. Returns NULL; NULL is fine. */
-struct file_operation *file_drop(struct file_operation *op);
+struct file_operation *file_operation_drop(struct file_operation *op);
 
 /* ---- what runs ------------------------------------------------------------------------------------------------- */
 

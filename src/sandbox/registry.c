@@ -266,20 +266,27 @@ static void on_ready(void *ctx, const struct msg_ready *m)
 	all->callbacks->on_ready(all->ctx);
 }
 
-static void on_keeper_lost(void *ctx)
+/* Nothing can be asked any more: those who wait for an answer are told so. */
+static void end_asking(struct sandboxes *all, const char *text)
 {
-	struct sandboxes *all = ctx;
 	struct sandbox *sb, *next;
 
 	all->keeper_lost = true;
 	free(all->faults[0]);
-	all->faults[0] = mem_strdup("the keeper is gone: sandboxes can be neither made nor removed");
+	all->faults[0] = mem_strdup(text);
 	HASH_ITER(hh, all->first, sb, next) {
 		if (sb->state == SANDBOX_MAKING) set_state(sb, SANDBOX_ABSENT);
 		for (int kind = 0; kind < WAIT_KINDS; kind++)
-			fail_waits(sb, (enum wait_kind)kind, REFUSED_BACKEND, -EPIPE, "the keeper is gone");
+			fail_waits(sb, (enum wait_kind)kind, REFUSED_BACKEND, -EPIPE, text);
 		entry_tidy(sb);
 	}
+}
+
+static void on_keeper_lost(void *ctx)
+{
+	struct sandboxes *all = ctx;
+
+	end_asking(all, "the keeper is gone: sandboxes can be neither made nor removed");
 	all->callbacks->on_keeper_lost(all->ctx);
 }
 
@@ -316,6 +323,18 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	for (size_t i = 0; i < FAULTS_MAX; i++) free(all->faults[i]);
 	free(all);
 	return NULL;
+}
+
+void sandboxes_leave(struct sandboxes *all, const char *text)
+{
+	struct sandbox *sb, *next;
+
+	end_asking(all, text);
+	HASH_ITER(hh, all->first, sb, next) {
+		set_state(sb, SANDBOX_ABSENT);
+		link_end(sb, END_LOST, text);
+		entry_tidy(sb);
+	}
 }
 
 /* ---- one sandbox ---- */

@@ -41,6 +41,9 @@ struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued
                                 const struct sandboxes_callbacks *callbacks, void *ctx);
 struct sandboxes *sandboxes_free(struct sandboxes *all);
 
+/* We end: every operation is told so (END_LOST, TEXT), and nothing new can be started. The sandboxes themselves go on. */
+void sandboxes_leave(struct sandboxes *all, const char *text);
+
 /* ---- one sandbox ---------------------------------------------------------------------------------------------- */
 
 /* The living sandbox ID, or NULL. Good until control returns to the loop. */

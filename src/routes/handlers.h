@@ -1,0 +1,7 @@
+/* handlers.h - inside the room: the handlers that routes.def names. */
+#pragma once
+
+#include "routes/router.h"
+
+#define ROUTE(method, pattern, handler, credentials, profiles, sandbox, operation) void handle_##handler(struct request *rq);
+#include "routes/routes.def"

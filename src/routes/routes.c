@@ -1,0 +1,126 @@
+#include "routes/routes.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/id.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "http/http.h"
+#include "http/target.h"
+#include "routes/answers.h"
+#include "routes/handlers.h"
+#include "routes/request.h"
+
+#define WORKSPACE "/workspace"
+
+const struct route routes_table[] = {
+#define ROUTE(method, pattern, handler, credentials, profiles, sandbox, operation)                           \
+	{method, pattern, handle_##handler, credentials, profiles, sandbox, #operation},
+#include "routes/routes.def"
+};
+const unsigned routes_count = ARRAY_LEN(routes_table);
+
+struct routes *routes_new(struct loop *loop, struct sandboxes *all, const struct routes_settings *settings)
+{
+	struct routes *r = mem_new(sizeof *r);
+
+	r->loop = loop;
+	r->sandboxes = all;
+	r->settings = *settings;
+	return r;
+}
+
+struct routes *routes_free(struct routes *r)
+{
+	free(r);
+	return NULL;
+}
+
+/* API.md 1.1, in its order. */
+void routes_on_request(struct exchange *x, void *ctx)
+{
+	struct routes *routes = ctx;
+	struct request *rq = mem_new(sizeof *rq);
+	enum router_verdict verdict;
+	const char *path;
+
+	rq->routes = routes;
+	rq->x = x;
+	rq->profile = routes->settings.profile;
+	http_set_data(x, rq, free);
+	path = router_strip_profile(http_path(x), &rq->profile);
+	verdict = router_match(http_method(x), path, rq->profile, &rq->match);
+	if (verdict == ROUTER_BAD_ID) {
+		answer_invalid(x, "Invalid sandbox ID format");
+		return;
+	}
+	if (!router_may(rq->match.credentials, routes->settings.api_key, http_header(x, "authorization"),
+	                http_query(x))) {
+		http_reply_error(x, 401, "unauthorized", "Unauthorized");
+		return;
+	}
+	if (verdict == ROUTER_UNKNOWN) {
+		answer_no_route(x, path);
+		return;
+	}
+	rq->match.route->handler(rq);
+}
+
+const char *routes_sandbox_of(const struct exchange *x)
+{
+	const struct request *rq = http_data(x);
+
+	return rq ? rq->match.id : "";
+}
+
+/* ---- steps that several routes share ---- */
+
+struct agent_link *request_sandbox(struct request *rq, struct sandbox_wait **ret_wait, on_outcome *on_started, void *ctx)
+{
+	struct sandboxes *all = rq->routes->sandboxes;
+	struct sandbox *sb = sandboxes_find(all, rq->match.id);
+
+	if (sb) return sandbox_link(sb);
+	*ret_wait = sandboxes_start(all, rq->match.id, on_started, ctx);
+	return NULL;
+}
+
+bool request_session_is_fine(const struct request *rq)
+{
+	const char *session = http_header(rq->x, "session-id");
+
+	return !session || !*session || id_is_name(session, strlen(session));
+}
+
+bool request_file_path(struct request *rq, char path[PATH_LIMIT])
+{
+	const char *raw = rq->match.rest;
+	size_t raw_len = strlen(raw), len;
+	auto_free char *decoded = NULL;
+
+	if (raw_len == 0) {
+		answer_invalid(rq->x, "file path must not be empty");
+		return false;
+	}
+	decoded = mem_new(raw_len + 2);
+	decoded[0] = '/';
+	if (target_decode(raw, raw_len, decoded + 1, &len) < 0) {
+		answer_invalid(rq->x, "file path must not hold a NUL byte");
+		return false;
+	}
+	if (path_resolve("/", decoded, len + 1, path) < 0) {
+		answer_invalid(rq->x, "file path is too long");
+		return false;
+	}
+	if (!path_is_within(path, WORKSPACE)) {
+		http_reply_error(rq->x, 403, "invalid_request", "path must resolve to a location within /workspace");
+		return false;
+	}
+	/* The next dialect does not know the header. */
+	if (rq->profile != PROFILE_NEXT && !request_session_is_fine(rq)) {
+		answer_invalid(rq->x, "Invalid session ID format");
+		return false;
+	}
+	return true;
+}
