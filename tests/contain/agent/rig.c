@@ -22,7 +22,6 @@
 
 #define BASE_ID  (1000000u * 1000)
 #define COOKIE   "0123456789abcdef0123456789abcdef"
-#define RUNS_MAX 512
 #define WAIT_MS  20000
 
 static const char *const hierarchies[] = {"pids", "memory", "cpu"};    /* in the order of enum limits_fd */
@@ -38,7 +37,7 @@ static struct {
 	char bound_text[256];
 	unsigned limits_wanted;
 	uint32_t last_channel;
-	struct run *runs[RUNS_MAX];
+	struct run *runs;
 	bool front_lost, hello_came;
 } rig;
 
@@ -83,9 +82,10 @@ const char *rig_cookie(void)
 
 static struct run *run_of(uint32_t channel)
 {
-	struct run *r = rig.runs[channel % RUNS_MAX];
+	struct run *r = rig.runs;
 
-	return r && r->channel == channel ? r : NULL;
+	while (r && r->channel != channel) r = r->next;
+	return r;
 }
 
 static void on_data(struct run *r, const struct frame *f)
@@ -235,7 +235,8 @@ static void run_begin(struct run *r)
 	r->fd = -1;
 	r->out = buf_with_cap(64 << 20);
 	r->err = buf_with_cap(64 << 20);
-	rig.runs[r->channel % RUNS_MAX] = r;
+	r->next = rig.runs;
+	rig.runs = r;
 }
 
 void rig_start(struct run *r, const struct msg_open_exec *m)
@@ -272,7 +273,11 @@ void rig_start_list(struct run *r)
 
 void rig_forget(struct run *r)
 {
-	if (rig.runs[r->channel % RUNS_MAX] == r) rig.runs[r->channel % RUNS_MAX] = NULL;
+	for (struct run **at = &rig.runs; *at; at = &(*at)->next) {
+		if (*at != r) continue;
+		*at = r->next;
+		return;
+	}
 }
 
 void run_done(struct run *r)

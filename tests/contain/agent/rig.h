@@ -16,6 +16,7 @@
 
 /* One channel and what came of it. */
 struct run {
+	struct run *next;               /* private */
 	uint32_t channel;
 	struct link *link;              /* the front's link it is on */
 	struct buf out, err;            /* not filled when DISCARD */
