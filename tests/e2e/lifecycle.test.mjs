@@ -112,7 +112,7 @@ test('an answer to delete means that it is gone', async () => {
 	const { readFileSync } = await import('node:fs');
 	const left = tree(server.pid).filter((pid) => !before.has(pid)).filter((pid) => {
 		try {
-			return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0615');
+			return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0' + '615');
 		} catch {
 			return false;
 		}
