@@ -27,7 +27,6 @@ static int become(const struct program *p, const char *path, char *const argv[],
 	if (null_fd < 0) return errno;
 	(void)dup2(null_fd, STDIN_FILENO);
 	(void)dup2(null_fd, STDOUT_FILENO);
-	if (p->quiet) (void)dup2(null_fd, STDERR_FILENO);
 	if (null_fd > STDERR_FILENO) close(null_fd);
 	for (size_t i = 0; i < p->fd_count; i++) {
 		if (dup2(fds[i], FIRST_FD + (int)i) < 0) return errno;
@@ -41,6 +40,7 @@ static int become(const struct program *p, const char *path, char *const argv[],
 	}
 	if (p->drop && (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 || setresuid(p->uid, p->uid, p->uid) < 0))
 		return errno;
+	(void)setsid();         /* the terminal's signals are for `tombolo serve` alone */
 	if (chdir("/") < 0) return errno;
 	(void)execve(path, argv, no_environment);
 	return errno;

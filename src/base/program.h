@@ -12,7 +12,6 @@ struct program {
 	const char *const *args;        /* its arguments after the name, ended by NULL; NULL for none */
 	const int *fds;                 /* these become its descriptors 3, 4, ... */
 	size_t fd_count;                /* at most PROGRAM_FDS_MAX */
-	bool quiet;                     /* standard error is /dev/null too; the other two always are */
 	bool keep_signal_mask;          /* otherwise no signal is blocked in it */
 	bool drop;                      /* become UID and GID, without other groups, before the program runs */
 	uid_t uid;
@@ -21,7 +20,10 @@ struct program {
 
 #define PROGRAM_FDS_MAX 16
 
-/* Empty environment, working directory "/". 0 once the program really runs; -ENOENT when there is none of that name. */
+/*
+ * Empty environment, working directory "/", a session of its own; standard input and output are /dev/null, standard error
+ * is ours. 0 once the program really runs; -ENOENT when there is none of that name.
+ */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 
 /* Raises the soft limit of descriptors to the hard one: each sandbox costs some. */

@@ -1,0 +1,264 @@
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "isolation/cgroup.h"
+#include "isolation/image_host.h"
+#include "keeper/blocks.h"
+#include "keeper/front.h"
+#include "keeper/parking.h"
+#include "keeper/sandbox.h"
+#include "keeper/slots.h"
+#include "keeper/sweep.h"
+#include "keeper/trash.h"
+#include "loop/loop.h"
+
+#define FRONT_PATIENCE_MS 3000
+#define TRASH_PATIENCE_MS 5000
+
+/* ---- the sandboxes there are ---- */
+
+/* FNV-1a. */
+static struct sandbox **bucket_of(const struct keeper *k, const char *id)
+{
+	uint32_t hash = 2166136261u;
+
+	for (const char *p = id; *p; p++) hash = (hash ^ (uint8_t)*p) * 16777619u;
+	return (struct sandbox **)&k->buckets[hash % KEEPER_BUCKETS];
+}
+
+struct sandbox *keeper_find(const struct keeper *k, const char *id)
+{
+	struct sandbox *s = *bucket_of(k, id);
+
+	while (s && strcmp(s->record.id, id) != 0) s = s->next;
+	return s;
+}
+
+void keeper_add(struct keeper *k, struct sandbox *s)
+{
+	struct sandbox **at = bucket_of(k, s->record.id);
+
+	s->next = *at;
+	*at = s;
+}
+
+void keeper_drop(struct keeper *k, struct sandbox *s)
+{
+	struct sandbox **at = bucket_of(k, s->record.id);
+
+	while (*at != s) at = &(*at)->next;
+	*at = s->next;
+}
+
+unsigned keeper_count(const struct keeper *k)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < SANDBOX_STATES; i++) count += k->in_state[i];
+	return count;
+}
+
+unsigned keeper_count_staying(const struct keeper *k)
+{
+	return keeper_count(k) - k->in_state[SANDBOX_DYING] - k->in_state[SANDBOX_CLEARING];
+}
+
+void keeper_each(struct keeper *k, void (*each)(struct sandbox *s, void *ctx), void *ctx)
+{
+	for (size_t i = 0; i < KEEPER_BUCKETS; i++) {
+		for (struct sandbox *s = k->buckets[i], *next; s; s = next) {
+			next = s->next;
+			each(s, ctx);
+		}
+	}
+}
+
+/* ---- the line ---- */
+
+static void refuse_first(struct keeper *k, const struct err *e)
+{
+	if (k->waiting) sandbox_refuse(k->waiting, e);
+}
+
+void keeper_pump(struct keeper *k)
+{
+	struct err e = {.code = -ENOSPC, .text = "this and other servers use every range of user ids"};
+	unsigned waiting;
+	int r;
+
+	if (k->phase != KEEPER_SERVING) return;
+	while (k->waiting && slots_ready(k->slots) && parking_ready(k->parking)) sandbox_place(k->waiting);
+	/* While a sandbox is on its way up, the background keeps still for it, unless others wait. */
+	waiting = k->in_state[SANDBOX_WAITING];
+	if (!waiting && k->in_state[SANDBOX_PLACING] + k->in_state[SANDBOX_BINDING]) return;
+	parking_refill(k->parking, waiting);
+	r = slots_refill(k->slots, waiting);
+	while (r == -ENOSPC && k->waiting) refuse_first(k, &e);
+}
+
+static void on_supply(void *ctx)
+{
+	keeper_pump(ctx);
+}
+
+static void on_slot_failed(void *ctx, const struct err *e)
+{
+	refuse_first(ctx, e);
+}
+
+static void on_agent_failed(void *ctx, const struct err *e)
+{
+	/* A zygote that died is started again: whoever waits has time. */
+	if (e->code != -EPIPE) refuse_first(ctx, e);
+}
+
+/* ---- beginning and end ---- */
+
+static void begin_serving(struct keeper *k)
+{
+	struct err e = ERR_NONE;
+
+	k->phase = KEEPER_SERVING;
+	if (front_start(k->front, &e) == 0) {
+		keeper_pump(k);
+		return;
+	}
+	log_event(LOG_ERROR, "front_not_started", "why", e.text, NULL);
+	k->result = e.code;
+	keeper_stop(k, true);
+}
+
+static void each_end(struct sandbox *s, void *ctx)
+{
+	struct err e = {.code = -ECANCELED, .text = "the server is stopping"};
+
+	(void)ctx;
+	if (s->state == SANDBOX_WAITING) sandbox_refuse(s, &e);
+	else sandbox_end(s, GONE_REMOVED, "the server is stopping");
+}
+
+static void on_front_stopped_then(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	k->phase = KEEPER_EMPTYING;
+	if (!k->keep) keeper_each(k, each_end, NULL);
+	keeper_progress(k);
+}
+
+void keeper_stop(struct keeper *k, bool keep)
+{
+	if (k->phase >= KEEPER_STOPPING) return;
+	k->phase = KEEPER_STOPPING;
+	k->keep = keep;
+	slots_stop(k->slots);
+	front_stop(k->front, FRONT_PATIENCE_MS, on_front_stopped_then);
+}
+
+void keeper_progress(struct keeper *k)
+{
+	switch (k->phase) {
+	case KEEPER_STARTING:
+	case KEEPER_SERVING:
+	case KEEPER_STOPPING: return;
+	case KEEPER_SWEEPING:
+		if (!k->in_state[SANDBOX_ADOPTING]) begin_serving(k);
+		return;
+	case KEEPER_EMPTYING:
+		if (k->keep || (keeper_count(k) == 0 && !slots_busy(k->slots))) loop_stop(k->loop);
+		return;
+	}
+}
+
+static void on_serve_gone(void *ctx, unsigned events)
+{
+	struct keeper *k = ctx;
+
+	(void)events;
+	watch_want(k->serve_watch, 0);
+	log_event(LOG_WARN, "supervisor_gone", NULL);
+	keeper_stop(k, true);
+}
+
+static int open_parts(struct keeper *k, struct err *e)
+{
+	char images[sizeof k->state.path + 16];
+	int r = record_boot(k->boot);
+
+	if (r < 0) return err_set(e, r, "read this boot's name");
+	r = state_open(k->settings->state_dir, &k->state, e);
+	if (r < 0) return r;
+	(void)snprintf(images, sizeof images, "%s/images/host", k->state.path);
+	r = image_host_open(images, &k->image, e);
+	if (r == 0) r = cgroups_open(k->state.name, &k->cgroups, e);
+	if (r == 0) r = blocks_open(BLOCKS_DIR, k->state.path, &k->blocks, e);
+	if (r == 0) r = trash_new(k->state.trash_fd, &k->trash, e);
+	return r;
+}
+
+static int start_parts(struct keeper *k, struct err *e)
+{
+	struct parking_events agents = {.on_ready = on_supply, .on_failed = on_agent_failed, .ctx = k};
+	struct slots_events slots = {.on_ready = on_supply, .on_failed = on_slot_failed, .ctx = k};
+	int r = sweep(k, e);
+
+	if (r == 0) r = parking_new(k->loop, k->cgroups, k->settings->parked, agents, &k->parking, e);
+	if (r == 0) k->slots = slots_new(k->loop, &k->state, &k->image, k->blocks, k->settings->parked, slots);
+	return r;
+}
+
+int keeper_new(const struct keeper_settings *settings, struct keeper **ret, struct err *e)
+{
+	struct keeper *k = mem_new(sizeof *k);
+	int r;
+
+	k->settings = settings;
+	k->waiting_last = &k->waiting;
+	r = loop_new(&k->loop, e);
+	if (r == 0) r = open_parts(k, e);
+	if (r == 0) {
+		k->front = front_new(k);
+		r = start_parts(k, e);
+	}
+	if (r < 0) return r;
+	(void)fd_set_nonblocking(settings->serve_fd);
+	k->serve_watch = watch_new(k->loop, settings->serve_fd, on_serve_gone, k);
+	watch_want(k->serve_watch, WATCH_IN);
+	*ret = k;
+	return 0;
+}
+
+static void on_first_turn(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	if (k->phase != KEEPER_STARTING) return;
+	k->phase = KEEPER_SWEEPING;
+	keeper_progress(k);
+}
+
+int keeper_run(struct keeper *k)
+{
+	loop_defer(k->loop, on_first_turn, k);
+	loop_run(k->loop);
+	return k->result;
+}
+
+void keeper_end(struct keeper *k)
+{
+	parking_free(k->parking);
+	if (k->keep) return;
+	slots_free(k->slots);
+	trash_put_all(k->trash, k->state.spare_fd);
+	trash_free(k->trash, TRASH_PATIENCE_MS);
+	blocks_free(k->blocks);
+	cgroups_free(k->cgroups);
+}

@@ -1,0 +1,152 @@
+#include "keeper/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "isolation/cgroup.h"
+#include "isolation/instance.h"
+#include "keeper/ending.h"
+#include "keeper/front.h"
+#include "keeper/keeper.h"
+#include "keeper/sandbox.h"
+#include "loop/loop.h"
+#include "wire/link.h"
+
+#define RETRY_MS 10
+
+static void on_made(void *ctx);
+static void on_removed(void *ctx);
+
+/* ---- on work threads ---- */
+
+static void make(void *ctx)
+{
+	struct sandbox *s = ctx;
+	struct limits limits;
+	int r;
+
+	s->work_err = ERR_NONE;
+	r = instance_limits(s->record.instance, &limits);
+	if (r < 0) r = err_say(&s->work_err, r, "there is no instance type '%s' any more", s->record.instance);
+	else r = cgroup_make(s->keeper->cgroups, s->record.id, &limits, s->record.base_id, s->limits.fds, &s->work_err);
+	s->work_err.code = r;
+}
+
+static void remove_cgroups(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->work_err.code = cgroup_remove(s->keeper->cgroups, s->record.id);
+}
+
+static void begin(struct sandbox *s, enum limits_phase phase)
+{
+	s->limits.phase = phase;
+	s->working++;
+	if (phase == LIMITS_MAKING) loop_work(s->keeper->loop, make, on_made, s);
+	else loop_work(s->keeper->loop, remove_cgroups, on_removed, s);
+}
+
+/* ---- back on the loop ---- */
+
+static int fds_that_are(const int fds[3], int out[3])
+{
+	int count = 0;
+
+	while (count < 3 && fds[count] >= 0) {
+		out[count] = fds[count];
+		count++;
+	}
+	return count;
+}
+
+static void tell_agent(struct sandbox *s)
+{
+	struct limits limits = {0};
+	struct msg_limits m = {
+		.error = -s->work_err.code,
+		.text = wire_text_of(s->work_err.text),
+		.cgroup_version = (uint8_t)cgroups_version(s->keeper->cgroups),
+	};
+	int fds[3], count = s->work_err.code == 0 ? fds_that_are(s->limits.fds, fds) : 0;
+
+	(void)instance_limits(s->record.instance, &limits);
+	m.memory_bytes = limits.memory_bytes;
+	m.pids = limits.pids;
+	m.cpu_milli = limits.cpu_milli;
+	if (LINK_SEND(s->bond, 0, limits, &m, fds, (size_t)count) < 0) sandbox_end(s, GONE_DIED, "its agent does not read");
+}
+
+static void on_made(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	s->limits.phase = s->work_err.code == 0 ? LIMITS_MADE : LIMITS_NONE;
+	if (s->work_err.code < 0) log_event(LOG_ERROR, "limits_not_made", "id", s->record.id, "why", s->work_err.text, NULL);
+	if (s->state == SANDBOX_LIVE) tell_agent(s);
+	for (int i = 0; i < 3 && s->work_err.code == 0; i++) s->limits.fds[i] = fd_close(s->limits.fds[i]);
+	ending_advance(s);
+}
+
+static void on_retry(void *ctx)
+{
+	begin(ctx, LIMITS_REMOVING);
+}
+
+static void on_removed(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	if (s->state == SANDBOX_LIVE && s->work_err.code == -EBUSY) {
+		sandbox_set_timer(s, on_retry, RETRY_MS);
+		return;
+	}
+	s->limits.phase = LIMITS_NONE;
+	if (s->state == SANDBOX_LIVE && s->limits.wanted) {
+		s->limits.wanted = false;
+		begin(s, LIMITS_MAKING);
+	}
+	ending_advance(s);
+}
+
+/* ---- what the agent says ---- */
+
+void limits_want(struct sandbox *s)
+{
+	switch (s->limits.phase) {
+	case LIMITS_NONE:
+	case LIMITS_MADE:               /* the answer went to a keeper that is dead: make them ours */
+		begin(s, LIMITS_MAKING);
+		return;
+	case LIMITS_MAKING: return;     /* the answer is on its way */
+	case LIMITS_REMOVING: s->limits.wanted = true; return;
+	}
+}
+
+void limits_idle(struct sandbox *s)
+{
+	if (s->limits.phase == LIMITS_MADE) begin(s, LIMITS_REMOVING);
+}
+
+/* ---- what the front asks ---- */
+
+void limits_tell_usage(struct sandbox *s)
+{
+	struct usage usage = {0};
+	struct limits limits = {0};
+	struct msg_usage m = {.id = wire_text_of(s->record.id), .known = 1};
+
+	if (s->limits.phase == LIMITS_MADE) (void)cgroup_usage(s->keeper->cgroups, s->record.id, &usage);
+	(void)instance_limits(s->record.instance, &limits);
+	m.memory_bytes = usage.memory_bytes;
+	m.memory_limit = limits.memory_bytes;
+	m.pids = usage.pids;
+	m.pids_limit = limits.pids;
+	m.cpu_milli = limits.cpu_milli;
+	m.disk_limit = limits.disk_bytes;
+	front_usage(s->keeper->front, &m);
+}

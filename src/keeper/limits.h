@@ -1,0 +1,31 @@
+/*
+ * limits.h - a sandbox's cgroups: made when its first process starts, removed when its last one ended, because each
+ * memory cgroup makes every other a little dearer (docs: idle memory). All on work threads, one step at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct sandbox;
+
+enum limits_phase {
+	LIMITS_NONE,
+	LIMITS_MAKING,
+	LIMITS_MADE,
+	LIMITS_REMOVING,
+};
+
+struct limits_of {
+	enum limits_phase phase;
+	bool wanted;            /* asked for while the old ones are being removed */
+	int fds[3];             /* between a work thread and the message */
+};
+
+/* The agent is about to start a first process; it is answered with `limits`. */
+void limits_want(struct sandbox *s);
+
+/* The agent has no process any more. */
+void limits_idle(struct sandbox *s);
+
+/* Answers the front's `inspect`. */
+void limits_tell_usage(struct sandbox *s);

@@ -1,0 +1,488 @@
+/*
+ * sandbox.c - the way up: from a wish to a living sandbox. The way down is in ending.c.
+ */
+#include "keeper/sandbox.h"
+
+#include <errno.h>
+#include <string.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "isolation/instance.h"
+#include "keeper/ending.h"
+#include "keeper/front.h"
+#include "keeper/keeper.h"
+#include "keeper/parking.h"
+#include "keeper/process.h"
+#include "loop/loop.h"
+#include "wire/link.h"
+
+#define LINE_WAIT_MS  20000     /* in the line */
+#define BIND_WAIT_MS  10000
+#define ADOPT_WAIT_MS 3000
+#define READ_BUDGET   16
+
+static void on_bond_ready(void *ctx, unsigned events);
+
+/* ---- small things ---- */
+
+void sandbox_become(struct sandbox *s, enum sandbox_state state)
+{
+	s->keeper->in_state[s->state]--;
+	s->state = state;
+	s->keeper->in_state[state]++;
+}
+
+void sandbox_set_timer(struct sandbox *s, void (*on_due)(void *ctx), uint64_t ms)
+{
+	timer_free(s->timer);
+	s->timer = timer_new(s->keeper->loop, on_due, s);
+	timer_set(s->timer, ms);
+}
+
+void sandbox_clear_timer(struct sandbox *s)
+{
+	s->timer = timer_free(s->timer);
+}
+
+static struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbox_state state)
+{
+	struct sandbox *s = mem_new(sizeof *s);
+
+	s->keeper = k;
+	s->state = state;
+	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1};
+	s->pidfd = s->listen_fd = s->front_fds[0] = s->front_fds[1] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++) s->limits.fds[i] = -1;
+	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
+	k->in_state[state]++;
+	keeper_add(k, s);
+	return s;
+}
+
+static void hold_agent(struct sandbox *s, int pidfd)
+{
+	s->pidfd = pidfd;
+	s->pid_watch = watch_new(s->keeper->loop, pidfd, ending_on_death, s);
+	watch_want(s->pid_watch, WATCH_IN);
+}
+
+static void hold_bond(struct sandbox *s, int fd)
+{
+	s->bond = link_new(fd);
+	s->bond_watch = watch_new(s->keeper->loop, fd, on_bond_ready, s);
+	watch_want(s->bond_watch, WATCH_IN);
+}
+
+/* ---- wishes ---- */
+
+/* Who asks for a place that is being cleared waits for that. */
+static void ask_again(struct sandbox *s, const char *instance)
+{
+	s->again = true;
+	(void)snprintf(s->again_instance, sizeof s->again_instance, "%s", instance);
+}
+
+static void line_up(struct keeper *k, const char *id, const char *instance);
+
+static void create_over(struct sandbox *old, const char *id, const char *instance)
+{
+	switch (old->state) {
+	case SANDBOX_WAITING:
+	case SANDBOX_PLACING:
+	case SANDBOX_BINDING: return;           /* the answer is on its way */
+	case SANDBOX_ADOPTING:
+	case SANDBOX_LIVE: front_refused(old->keeper->front, id, REFUSED_BACKEND, "there is one already"); return;
+	case SANDBOX_DYING:
+	case SANDBOX_CLEARING: ask_again(old, instance); return;
+	}
+}
+
+void sandbox_create(struct keeper *k, const struct wire_text *id, const struct wire_text *instance)
+{
+	const char *type = instance->len ? instance->at : k->settings->instance;
+	unsigned max = k->settings->max_sandboxes, now = keeper_count_staying(k);
+	struct sandbox *old;
+	struct limits limits;
+	char text[96];
+
+	if (!id_is_sandbox(id->at, id->len)) {
+		log_event(LOG_ERROR, "front_sent_a_bad_id", NULL);
+		return;
+	}
+	if (strlen(type) > INSTANCE_MAX || instance_limits(type, &limits) < 0) {
+		front_refused(k->front, id->at, REFUSED_INSTANCE, "there is no such instance type");
+		return;
+	}
+	if (k->phase != KEEPER_SERVING) {
+		front_refused(k->front, id->at, REFUSED_BACKEND, "the server is stopping");
+		return;
+	}
+	old = keeper_find(k, id->at);
+	if (old) {
+		create_over(old, id->at, type);
+		return;
+	}
+	if (now >= max) {
+		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
+		front_refused(k->front, id->at, REFUSED_CAPACITY, text);
+		return;
+	}
+	line_up(k, id->at, type);
+	keeper_pump(k);
+}
+
+void sandbox_create_again(struct keeper *k, const char *id, const char *instance)
+{
+	struct wire_text id_text = wire_text_of(id), instance_text = wire_text_of(instance);
+
+	sandbox_create(k, &id_text, &instance_text);
+}
+
+void sandbox_remove(struct keeper *k, const struct wire_text *id)
+{
+	struct sandbox *s = id_is_sandbox(id->at, id->len) ? keeper_find(k, id->at) : NULL;
+	struct err e = {.code = -ECANCELED, .text = "it was removed while it was being made"};
+
+	if (!s) {
+		front_gone(k->front, id->at, GONE_REMOVED, "");
+		return;
+	}
+	switch (s->state) {
+	case SANDBOX_WAITING:
+		front_gone(k->front, id->at, GONE_REMOVED, "");
+		sandbox_refuse(s, &e);
+		return;
+	case SANDBOX_PLACING:
+	case SANDBOX_BINDING:
+		front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
+		sandbox_end(s, GONE_REMOVED, "");
+		return;
+	case SANDBOX_ADOPTING:
+	case SANDBOX_LIVE: sandbox_end(s, GONE_REMOVED, ""); return;
+	case SANDBOX_DYING:
+	case SANDBOX_CLEARING:
+		if (s->again) front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
+		s->again = false;
+		s->silent = false;
+		return;
+	}
+}
+
+/* ---- the line ---- */
+
+static void on_line_too_long(void *ctx)
+{
+	struct err e = {.code = -ETIMEDOUT, .text = "no agent or slot became free in time"};
+
+	sandbox_refuse(ctx, &e);
+}
+
+static void line_up(struct keeper *k, const char *id, const char *instance)
+{
+	struct sandbox *s = sandbox_new(k, id, SANDBOX_WAITING);
+
+	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
+	s->dead = true;
+	*k->waiting_last = s;
+	k->waiting_last = &s->next_waiting;
+	sandbox_set_timer(s, on_line_too_long, LINE_WAIT_MS);
+}
+
+static void leave_line(struct sandbox *s)
+{
+	struct keeper *k = s->keeper;
+	struct sandbox **at = &k->waiting;
+
+	while (*at != s) at = &(*at)->next_waiting;
+	*at = s->next_waiting;
+	if (!*at) k->waiting_last = at;
+	s->next_waiting = NULL;
+	sandbox_clear_timer(s);
+}
+
+void sandbox_refuse(struct sandbox *s, const struct err *e)
+{
+	log_event(LOG_WARN, "sandbox_refused", "id", s->record.id, "why", e->text, NULL);
+	front_refused(s->keeper->front, s->record.id, REFUSED_BACKEND, e->text);
+	s->silent = true;
+	if (s->state == SANDBOX_WAITING) {
+		leave_line(s);
+		ending_forget(s);
+		return;
+	}
+	sandbox_end(s, GONE_REMOVED, "");
+}
+
+/* ---- its files ---- */
+
+static int place_files(struct sandbox *s, struct err *e)
+{
+	const struct state *state = &s->keeper->state;
+	const char *id = s->record.id;
+
+	if (renameat2(state->spare_fd, s->slot.spare, state->sandboxes_fd, id, RENAME_NOREPLACE) < 0)
+		return err_set(e, -errno, "move the sandbox's directory into place");
+	auto_close int dir_fd = openat(state->sandboxes_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0) return err_set(e, -errno, "open the sandbox's directory");
+	int r = record_write(dir_fd, &s->record, e);
+	if (r < 0) return r;
+	s->listen_fd = state_socket_bind(state, s->record.base_id);
+	if (s->listen_fd < 0) return err_set(e, s->listen_fd, "bind the agent's socket");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->front_fds) < 0)
+		return err_set(e, -errno, "make a link");
+	return 0;
+}
+
+/* On a work thread. */
+static void place(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->work_err = ERR_NONE;
+	s->work_err.code = place_files(s, &s->work_err);
+}
+
+static void on_bind_too_slow(void *ctx)
+{
+	struct err e = {.code = -ETIMEDOUT, .text = "the agent did not become a sandbox in time"};
+
+	sandbox_refuse(ctx, &e);
+}
+
+static void bind_agent(struct sandbox *s)
+{
+	const struct slot_kit *kit = &s->slot.kit;
+	struct msg_bind m = {
+		.id = wire_text_of(s->record.id),
+		.base_id = s->record.base_id,
+		.cookie = {.at = (const char *)s->record.cookie, .len = RECORD_COOKIE},
+		.flags = kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0,
+	};
+	int fds[BIND_FDS], count = 0;
+
+	fds[count++] = kit->userns_fd;
+	fds[count++] = kit->netns_fd;
+	fds[count++] = kit->root_tree_fd;
+	if (kit->usr_tree_fd >= 0) fds[count++] = kit->usr_tree_fd;
+	fds[count++] = s->slot.data_tree_fd;
+	fds[count++] = s->listen_fd;
+	fds[count++] = s->front_fds[1];
+	int r = LINK_SEND(s->bond, 0, bind, &m, fds, (size_t)count);
+	struct err e = ERR_NONE;
+
+	if (r < 0) {
+		(void)err_set(&e, r, "reach the agent");
+		sandbox_refuse(s, &e);
+		return;
+	}
+	sandbox_become(s, SANDBOX_BINDING);
+	sandbox_set_timer(s, on_bind_too_slow, BIND_WAIT_MS);
+}
+
+static void on_placed(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	if (s->state != SANDBOX_PLACING) ending_advance(s);
+	else if (s->work_err.code < 0) sandbox_refuse(s, &s->work_err);
+	else bind_agent(s);
+}
+
+void sandbox_place(struct sandbox *s)
+{
+	struct keeper *k = s->keeper;
+	struct record *rec = &s->record;
+	struct parked agent;
+
+	leave_line(s);
+	sandbox_become(s, SANDBOX_PLACING);
+	slots_take(k->slots, &s->slot);
+	parking_take(k->parking, &agent);
+	s->has_slot = true;
+	s->dead = false;
+	rec->base_id = s->slot.base_id;
+	rec->pid = agent.pid;
+	rec->pid_start = agent.start;
+	rec->created_ms = clock_wall_ms();
+	memcpy(rec->boot, k->boot, sizeof rec->boot);
+	id_make_uuid(rec->run);
+	id_random(rec->cookie, sizeof rec->cookie);
+	hold_agent(s, agent.pidfd);
+	hold_bond(s, agent.bond_fd);
+	s->working++;
+	loop_work(k->loop, place, on_placed, s);
+}
+
+/* ---- alive ---- */
+
+/* On a work thread: what nobody waits for. Closing a kit may cost a grace period, fsync much more. */
+static void settle(void *ctx)
+{
+	struct sandbox *s = ctx;
+	auto_close int dir_fd = openat(s->keeper->state.sandboxes_fd, s->record.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	slot_close(&s->slot);
+	if (dir_fd >= 0) (void)record_sync(dir_fd);
+}
+
+static void on_settled(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	ending_advance(s);
+}
+
+static void come_alive(struct sandbox *s)
+{
+	sandbox_clear_timer(s);
+	sandbox_become(s, SANDBOX_LIVE);
+	front_attached(s->keeper->front, s, s->front_fds[0]);
+	s->front_fds[0] = fd_close(s->front_fds[0]);
+	s->front_fds[1] = fd_close(s->front_fds[1]);
+	s->listen_fd = fd_close(s->listen_fd);
+	s->working++;
+	loop_work(s->keeper->loop, settle, on_settled, s);
+	log_event(LOG_INFO, "sandbox_created", "id", s->record.id, "instance", s->record.instance, NULL);
+	keeper_pump(s->keeper);
+}
+
+static void come_back(struct sandbox *s)
+{
+	struct usage usage;
+
+	sandbox_clear_timer(s);
+	sandbox_become(s, SANDBOX_LIVE);
+	if (cgroup_usage(s->keeper->cgroups, s->record.id, &usage) == 0) s->limits.phase = LIMITS_MADE;
+	log_event(LOG_INFO, "sandbox_adopted", "id", s->record.id, NULL);
+	keeper_progress(s->keeper);
+}
+
+/* ---- what the agent says ---- */
+
+static int on_bound(struct sandbox *s, const struct frame *f)
+{
+	struct msg_bound m;
+	struct err e = ERR_NONE;
+
+	if (s->state != SANDBOX_BINDING || msg_bound_parse(f, &m) < 0) return -EPROTO;
+	if (m.error == 0) {
+		come_alive(s);
+		return 0;
+	}
+	(void)err_say(&e, -EIO, "the agent could not contain itself: %.180s", m.text.at);
+	sandbox_refuse(s, &e);
+	return 0;
+}
+
+static int on_bond_frame(struct sandbox *s, const struct frame *f)
+{
+	switch (f->type) {
+	case MSG_hello:
+		if (s->state == SANDBOX_ADOPTING) come_back(s);
+		return 0;
+	case MSG_bound: return on_bound(s, f);
+	case MSG_limits_wanted:
+		if (s->state == SANDBOX_LIVE) limits_want(s);
+		return 0;
+	case MSG_limits_idle:
+		if (s->state == SANDBOX_LIVE) limits_idle(s);
+		return 0;
+	default: return -EPROTO;
+	}
+}
+
+static int on_bond_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
+{
+	struct frame_reader reader = frame_reader_of(bytes, len);
+	struct frame f;
+	int r;
+
+	(void)fds;
+	(void)fd_count;
+	while ((r = frame_reader_next(&reader, &f)) == 1) {
+		if (f.flags || on_bond_frame(ctx, &f) < 0) return -EPROTO;
+	}
+	return r;
+}
+
+static void on_bond_lost(struct sandbox *s, int r)
+{
+	const char *what = r == -EPROTO ? "its agent broke the protocol" : "its agent died";
+	struct err e = {.code = r};
+
+	watch_want(s->bond_watch, 0);
+	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_ADOPTING) {
+		sandbox_end(s, GONE_DIED, what);
+	} else if (s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING) {
+		(void)snprintf(e.text, sizeof e.text, "%s while it was being made", what);
+		sandbox_refuse(s, &e);
+	}
+}
+
+static void on_bond_ready(void *ctx, unsigned events)
+{
+	struct sandbox *s = ctx;
+	int r = 0;
+
+	if (events & WATCH_OUT) r = link_flush(s->bond);
+	if (r == 0 && events & WATCH_IN) r = link_read(s->bond, READ_BUDGET, on_bond_packet, s);
+	if (r < 0) on_bond_lost(s, r);
+	else if (s->bond_watch) watch_want(s->bond_watch, link_wants_out(s->bond) ? WATCH_IN | WATCH_OUT : WATCH_IN);
+}
+
+/* ---- of an earlier keeper ---- */
+
+int sandbox_greet(const struct record *rec, int fd, enum wire_role role)
+{
+	uint8_t room[256];
+	struct packet p = {.bytes = room, .room = sizeof room};
+	struct msg_hello m = {
+		.version = WIRE_VERSION,
+		.oldest = WIRE_OLDEST,
+		.role = (uint8_t)role,
+		.cookie = {.at = (const char *)rec->cookie, .len = RECORD_COOKIE},
+		.build = wire_text_of(TOMBOLO_VERSION),
+	};
+	int r = msg_hello_add(&p, 0, &m);
+
+	if (r < 0) return r;
+	return send(fd, p.bytes, p.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)p.len ? 0 : -errno;
+}
+
+int sandbox_connect_front(const struct sandbox *s)
+{
+	auto_close int fd = state_socket_connect(&s->keeper->state, s->record.base_id);
+	int r;
+
+	if (fd < 0) return take_fd(&fd);
+	r = sandbox_greet(&s->record, fd, ROLE_FRONT);
+	return r < 0 ? r : take_fd(&fd);
+}
+
+static void on_adopt_too_slow(void *ctx)
+{
+	sandbox_end(ctx, GONE_DIED, "its agent does not answer");
+}
+
+void sandbox_adopt(struct keeper *k, const struct record *rec, bool has_slot, int pidfd, int connected_fd)
+{
+	struct sandbox *s = sandbox_new(k, rec->id, SANDBOX_ADOPTING);
+
+	s->record = *rec;
+	s->has_slot = has_slot;
+	s->dead = pidfd < 0;
+	if (pidfd >= 0) hold_agent(s, pidfd);
+	if (connected_fd >= 0) hold_bond(s, connected_fd);
+	if (pidfd < 0 || connected_fd < 0 || !has_slot || sandbox_greet(rec, connected_fd, ROLE_KEEPER) < 0)
+		sandbox_end(s, GONE_DIED, "the server was restarted without it");
+	else
+		sandbox_set_timer(s, on_adopt_too_slow, ADOPT_WAIT_MS);
+}

@@ -1,0 +1,225 @@
+/*
+ * trash.c - the walk.
+ *
+ * A sandbox can make its tree as deep as it likes, so the walk goes no deeper than DEPTH_MAX: what lies below is moved
+ * up into the trash itself and gets a walk of its own. Every descriptor is opened from its parent with O_NOFOLLOW.
+ */
+#include "keeper/trash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define DEPTH_MAX 32
+
+struct trash {
+	int fd;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;            /* something came, or it is time to end; and back: the trash is empty */
+	bool busy, again;
+	atomic_bool ending;
+	atomic_ullong next;             /* number of the next name */
+	size_t progress;                /* entries deleted or moved up; the thread's own */
+};
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static int move_in(struct trash *t, int dir_fd, const char *name)
+{
+	char fresh[32];
+
+	for (;;) {
+		(void)snprintf(fresh, sizeof fresh, "%llu", atomic_fetch_add(&t->next, 1));
+		if (renameat2(dir_fd, name, t->fd, fresh, RENAME_NOREPLACE) == 0) return 0;
+		if (errno != EEXIST) return errno == ENOENT ? 0 : -errno;
+	}
+}
+
+static void empty_dir(struct trash *t, int dir_fd, int depth);
+
+static bool delete_simple(int dir_fd, const char *name)
+{
+	if (unlinkat(dir_fd, name, 0) == 0) return true;
+	return errno == EISDIR && unlinkat(dir_fd, name, AT_REMOVEDIR) == 0;
+}
+
+static void delete_entry(struct trash *t, int dir_fd, const char *name, int depth)
+{
+	int fd;
+
+	if (delete_simple(dir_fd, name)) {
+		t->progress++;
+		return;
+	}
+	if (depth == DEPTH_MAX) {
+		if (move_in(t, dir_fd, name) == 0) t->progress++;
+		return;
+	}
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) return;
+	empty_dir(t, fd, depth + 1);
+	if (delete_simple(dir_fd, name)) t->progress++;
+}
+
+/* Takes DIR_FD. */
+static void empty_dir(struct trash *t, int dir_fd, int depth)
+{
+	DIR *dir = fdopendir(dir_fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		fd_close(dir_fd);
+		return;
+	}
+	while (!atomic_load(&t->ending) && (entry = readdir(dir))) {
+		if (!is_dots(entry->d_name)) delete_entry(t, dir_fd, entry->d_name, depth);
+	}
+	closedir(dir);
+}
+
+static bool is_empty(int trash_fd)
+{
+	auto_close int fd = openat(trash_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *entry;
+	bool empty = true;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) return true;
+	(void)take_fd(&fd);
+	while (empty && (entry = readdir(dir))) empty = is_dots(entry->d_name);
+	closedir(dir);
+	return empty;
+}
+
+/* In rounds, because deep trees come back as new entries. */
+static void empty_trash(struct trash *t)
+{
+	do {
+		int fd = openat(t->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		t->progress = 0;
+		if (fd < 0) return;
+		empty_dir(t, fd, 0);
+	} while (t->progress && !atomic_load(&t->ending));
+	if (!atomic_load(&t->ending) && !is_empty(t->fd)) log_event(LOG_WARN, "trash_stays", NULL);
+}
+
+/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
+static void be_modest(void)
+{
+	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
+
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT);
+}
+
+static void *run(void *ctx)
+{
+	struct trash *t = ctx;
+
+	be_modest();
+	pthread_mutex_lock(&t->lock);
+	while (!atomic_load(&t->ending)) {
+		if (!t->again) {
+			t->busy = false;
+			pthread_cond_broadcast(&t->wake);
+			pthread_cond_wait(&t->wake, &t->lock);
+			continue;
+		}
+		t->again = false;
+		t->busy = true;
+		pthread_mutex_unlock(&t->lock);
+		empty_trash(t);
+		pthread_mutex_lock(&t->lock);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+int trash_new(int trash_fd, struct trash **ret, struct err *e)
+{
+	struct trash *t = mem_new(sizeof *t);
+	pthread_condattr_t attr;
+	sigset_t all, before;
+	int r;
+
+	t->fd = trash_fd;
+	t->again = t->busy = true;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r) {
+		free(t);
+		return err_set(e, -r, "start a thread");
+	}
+	*ret = t;
+	return 0;
+}
+
+int trash_put(struct trash *t, int dir_fd, const char *name)
+{
+	int r = move_in(t, dir_fd, name);
+
+	if (r < 0) return r;
+	pthread_mutex_lock(&t->lock);
+	t->again = t->busy = true;
+	pthread_cond_broadcast(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+void trash_put_all(struct trash *t, int dir_fd)
+{
+	auto_close int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *entry;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) return;
+	(void)take_fd(&fd);
+	while ((entry = readdir(dir))) {
+		if (!is_dots(entry->d_name)) (void)trash_put(t, dir_fd, entry->d_name);
+	}
+	closedir(dir);
+}
+
+struct trash *trash_free(struct trash *t, uint64_t ms)
+{
+	uint64_t until = clock_ms() + ms;
+	struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
+
+	if (!t) return NULL;
+	pthread_mutex_lock(&t->lock);
+	while (t->busy && pthread_cond_timedwait(&t->wake, &t->lock, &at) == 0)
+		;
+	atomic_store(&t->ending, true);
+	pthread_cond_broadcast(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->wake);
+	free(t);
+	return NULL;
+}
