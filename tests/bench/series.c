@@ -29,8 +29,9 @@ static double percentile_of(double *values, size_t count, double percent)
 {
 	if (count == 0) return 0;
 	qsort(values, count, sizeof *values, by_value);
-	size_t rank = (size_t)(percent / 100 * (double)(count - 1) + 0.5);
-	return values[rank];
+	double rank = percent / 100 * (double)(count - 1);
+	size_t below = (size_t)rank, above = MIN(below + 1, count - 1);
+	return values[below] + (values[above] - values[below]) * (rank - (double)below);
 }
 
 double series_percentile(const struct series *s, double percent)
@@ -70,9 +71,9 @@ struct spread series_ratio_spread(const struct series *ours, const struct series
 	size_t at_ours = 0, at_floor = 0;
 	for (unsigned round = 0; round <= last; round++) {
 		double mine, theirs;
-		bool both = round_median(ours, round, &at_ours, &mine) &
-			    round_median(floor, round, &at_floor, &theirs);
-		if (both && theirs > 0) ratios[spread.count++] = mine / theirs;
+		bool have_mine = round_median(ours, round, &at_ours, &mine);
+		bool have_theirs = round_median(floor, round, &at_floor, &theirs);
+		if (have_mine && have_theirs && theirs > 0) ratios[spread.count++] = mine / theirs;
 	}
 	spread.low = percentile_of(ratios, spread.count, 25);
 	spread.middle = percentile_of(ratios, spread.count, 50);

@@ -22,7 +22,8 @@ struct spread {
 void series_add(struct series *s, unsigned round, double value);
 void series_done(struct series *s);
 
-/* The value below which PERCENT of the samples lie (nearest rank); 0 when there are none. */
+/* The value below which PERCENT of the samples lie, between two neighbours if need be; 0 when there are none.
+ */
 double series_percentile(const struct series *s, double percent);
 
 /* Of the ratios, round by round, of the medians of OURS to those of FLOOR: how steady the ratio is. */
