@@ -80,8 +80,10 @@ static void listen_to_signals(struct keeper *k)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* The log is for machines; `tombolo serve` passes the sentence on to the person who started it. */
 static _Noreturn void fail(const struct err *e)
 {
+	(void)dprintf(SERVE_FD, "%s\n", e->text);
 	log_event(LOG_ERROR, "keeper_not_started", "why", e->text, NULL);
 	log_stop();
 	_exit(EXIT_FAILURE);
