@@ -53,6 +53,7 @@ int state_open(const char *path, struct state *ret, struct err *e)
 	if (r == 0) r = open_part(dir_fd, "spare", &ret->spare_fd, e);
 	if (r == 0) r = open_part(dir_fd, "run", &ret->run_fd, e);
 	if (r == 0) r = open_part(dir_fd, "trash", &ret->trash_fd, e);
+	if (r == 0) r = open_part(dir_fd, "images", &ret->images_fd, e);
 	if (r < 0) err_add(e, "state directory '%s'", path);
 	return r;
 }

@@ -15,6 +15,7 @@ struct state {
 	int spare_fd;                   /* spare/BASE/data/{upper,work}: directories for the next sandboxes */
 	int run_fd;                     /* run/BASE.sock */
 	int trash_fd;
+	int images_fd;                  /* images/host is the generated skeleton */
 };
 
 /* Makes what is missing. The directory itself must be there and locked by us. */
