@@ -1,11 +1,11 @@
 /*
  * main.c - tombolo-front: the network-facing program. The keeper starts it, as an unprivileged user, with
  *
- *     tombolo-front --config-fd N --control-fd N --listen-fd N [--listen-fd N ...]
+ *     tombolo-front --control-fd N --config-fd N --listen-fds COUNT
  *
- * and those descriptors open: the settings in a sealed memory file, the control link, the listening sockets. Every
- * message is a line of the log on standard error. Exit status: 0 at an ordinary end, 1 for a server that could not
- * begin, 2 for arguments of another kind.
+ * and these open: the control link, the settings in a sealed memory file, and COUNT listening sockets from descriptor
+ * LISTEN_FIRST on. Every message is a line of the log on standard error. Exit status: 0 at an ordinary end, 1 for a
+ * server that could not begin, 2 for arguments of another kind.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include "front/front.h"
 #include "front/lockdown.h"
 
+#define LISTEN_FIRST 5
 #define LISTEN_MAX 8
 #define UID_SANDBOX 1000
 #define HTTP_CONNECTIONS_MAX 10000
@@ -40,42 +41,49 @@ static int fail(const char *what)
 	return 1;
 }
 
-static bool parse_fd(const char *text, int *ret)
+static bool parse_number(const char *text, int least, int most, int *ret)
 {
 	char *end;
 	long n = strtol(text, &end, 10);
 
-	if (end == text || *end || n < 3 || n > 1023) return false;
+	if (end == text || *end || n < least || n > most) return false;
 	*ret = (int)n;
-	(void)fd_set_cloexec(*ret, true);
 	return true;
 }
 
 static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 {
 	static const struct option options[] = {
-		{"config-fd", required_argument, NULL, 'c'},
 		{"control-fd", required_argument, NULL, 'k'},
-		{"listen-fd", required_argument, NULL, 'l'},
+		{"config-fd", required_argument, NULL, 'c'},
+		{"listen-fds", required_argument, NULL, 'l'},
 		{0},
 	};
 	bool fine = true;
-	int option;
+	int option, listen_count = 0;
 
 	*ret = (struct arguments){.config_fd = -1, .control_fd = -1};
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while (fine && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 'c': fine &= parse_fd(optarg, &ret->config_fd); break;
-		case 'k': fine &= parse_fd(optarg, &ret->control_fd); break;
-		case 'l':
-			fine &= ret->listen_count < LISTEN_MAX;
-			if (fine) fine = parse_fd(optarg, &ret->listen_fds[ret->listen_count++]);
-			break;
+		case 'k': fine = parse_number(optarg, 3, 1023, &ret->control_fd); break;
+		case 'c': fine = parse_number(optarg, 3, 1023, &ret->config_fd); break;
+		case 'l': fine = parse_number(optarg, 1, LISTEN_MAX, &listen_count); break;
 		default: fine = false;
 		}
 	}
-	return fine && optind == argc && ret->config_fd >= 0 && ret->control_fd >= 0 && ret->listen_count > 0;
+	for (int i = 0; i < listen_count; i++) ret->listen_fds[ret->listen_count++] = LISTEN_FIRST + i;
+	return fine && optind == argc && ret->config_fd >= 0 && ret->control_fd >= 0 && listen_count > 0;
+}
+
+/* Whether what the arguments name is there; from here on no other program would get it. */
+static bool own_descriptors(const struct arguments *args)
+{
+	int r = fd_set_cloexec(args->control_fd, true);
+
+	if (r == 0) r = fd_set_cloexec(args->config_fd, true);
+	for (size_t i = 0; r == 0 && i < args->listen_count; i++) r = fd_set_cloexec(args->listen_fds[i], true);
+	return r == 0;
 }
 
 static int read_config(int fd, struct config *ret, struct err *e)
@@ -140,7 +148,7 @@ int main(int argc, char **argv)
 	enum log_level level;
 	int status;
 
-	if (!parse_arguments(argc, argv, &args)) {
+	if (!parse_arguments(argc, argv, &args) || !own_descriptors(&args)) {
 		(void)fprintf(stderr, "tombolo-front is started by tombolo-keeper, not by hand\n");
 		return 2;
 	}
