@@ -1,0 +1,147 @@
+#include "agent/log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "unit.h"
+
+static int pipe_ends[2];
+
+static int open_pipe(void **state)
+{
+	(void)state;
+	if (pipe(pipe_ends) < 0) return -1;
+	(void)fcntl(pipe_ends[0], F_SETPIPE_SZ, 1 << 20);
+	return fd_set_nonblocking(pipe_ends[0]);
+}
+
+static int close_pipe(void **state)
+{
+	(void)state;
+	fd_close(pipe_ends[0]);
+	fd_close(pipe_ends[1]);
+	return 0;
+}
+
+/* Writes LEN bytes that begin with NUMBER and reads them as one event. */
+static void log_one(struct log *l, uint8_t stream, uint32_t number, size_t len)
+{
+	auto_free char *bytes = mem_new(len);
+	struct iovec parts[2];
+
+	memcpy(bytes, &number, sizeof number);
+	memset(bytes + sizeof number, (int)(number % 251), len - sizeof number);
+	ASSERT_OK(fd_write_all(pipe_ends[1], bytes, len));
+	ASSERT_EQ(log_read(l, pipe_ends[0], stream, len, parts), len);
+	ASSERT_EQ(parts[0].iov_len + parts[1].iov_len, len);
+}
+
+static void assert_one(const struct log *l, uint64_t seq, uint8_t stream, uint32_t number, size_t len)
+{
+	uint64_t at = seq;
+	struct log_event event;
+	struct iovec parts[2];
+	auto_free char *bytes = mem_new(len);
+	uint32_t got;
+
+	ASSERT_TRUE(log_event_at(l, &at, &event, parts));
+	ASSERT_EQ(at, seq);
+	ASSERT_EQ(event.stream, stream);
+	ASSERT_EQ(event.len, len);
+	memcpy(mempcpy(bytes, parts[0].iov_base, parts[0].iov_len), parts[1].iov_base, parts[1].iov_len);
+	memcpy(&got, bytes, sizeof got);
+	ASSERT_EQ(got, number);
+	for (size_t i = sizeof got; i < len; i++) ASSERT_EQ((uint8_t)bytes[i], number % 251);
+}
+
+TEST(events_come_back_in_order_with_their_streams)
+{
+	struct log l = {0};
+	struct log_event event;
+	struct iovec parts[2];
+	uint64_t past = 4;
+
+	for (uint32_t i = 1; i <= 3; i++) log_one(&l, (uint8_t)(1 + i % 2), i, 10 * i);
+	for (uint32_t i = 1; i <= 3; i++) assert_one(&l, i, (uint8_t)(1 + i % 2), i, 10 * i);
+	ASSERT_FALSE(log_event_at(&l, &past, &event, parts));
+	ASSERT_EQ(l.total, 60);
+	log_done(&l);
+}
+
+TEST(old_bytes_make_way_with_their_whole_event)
+{
+	struct log l = {0};
+	uint64_t first = 1;
+	struct log_event event;
+	struct iovec parts[2];
+	size_t len = 60000;
+	uint32_t count = 40;
+
+	for (uint32_t i = 1; i <= count; i++) log_one(&l, 1, i, len);
+	ASSERT_EQ(l.byte_count, LOG_BYTES / len * len);
+	ASSERT_TRUE(log_event_at(&l, &first, &event, parts));
+	ASSERT_EQ(first, count - LOG_BYTES / len + 1);
+	for (uint64_t i = first; i <= count; i++) assert_one(&l, i, 1, (uint32_t)i, len);
+	ASSERT_EQ(l.total, count * len);
+	log_done(&l);
+}
+
+TEST(the_number_of_events_is_bounded)
+{
+	struct log l = {0};
+	uint64_t first = 0;
+	struct log_event event;
+	struct iovec parts[2];
+
+	for (uint32_t i = 1; i <= LOG_EVENTS + 5; i++) log_one(&l, 1, i, 4);
+	ASSERT_EQ(l.event_count, LOG_EVENTS);
+	ASSERT_TRUE(log_event_at(&l, &first, &event, parts));
+	ASSERT_EQ(first, 6);
+	assert_one(&l, 6, 1, 6, 4);
+	assert_one(&l, LOG_EVENTS + 5, 1, LOG_EVENTS + 5, 4);
+	log_done(&l);
+}
+
+TEST(a_settled_log_holds_the_same_in_less_memory)
+{
+	struct log l = {0}, next = {0};
+
+	for (uint32_t i = 1; i <= 30; i++) log_one(&l, 1, i, 50000);
+	log_settle(&l);
+	log_settle(&l);
+	for (uint32_t i = 11; i <= 30; i++) assert_one(&l, i, 1, i, 50000);
+	ASSERT_EQ(log_weight(&l), 20 * (50000 + sizeof(struct log_event)));
+	/* The arena serves the next one, who does not see what was there. */
+	log_one(&next, 2, 7, 10);
+	assert_one(&next, 1, 2, 7, 10);
+	log_done(&next);
+	log_done(&l);
+}
+
+TEST(a_silent_log_settles_to_nothing)
+{
+	struct log l = {0};
+	struct iovec parts[2];
+	uint64_t seq = 1;
+	struct log_event event;
+
+	log_settle(&l);
+	ASSERT_EQ(log_read(&l, pipe_ends[0], 1, 100, parts), -EAGAIN);
+	log_settle(&l);
+	ASSERT_EQ(log_weight(&l), 0);
+	ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
+	log_done(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUN(events_come_back_in_order_with_their_streams), RUN(old_bytes_make_way_with_their_whole_event),
+		RUN(the_number_of_events_is_bounded), RUN(a_settled_log_holds_the_same_in_less_memory),
+		RUN(a_silent_log_settles_to_nothing)};
+
+	return cmocka_run_group_tests(tests, open_pipe, close_pipe);
+}
