@@ -39,7 +39,7 @@ fuzz: ## All fuzz targets, FUZZ_SECONDS together
 bench: ## Measures itself and its floors in one run and prints a table
 	@tools/setup build run test
 	@tools/build build-release --buildtype=release
-	@tools/bench build-release
+	@build-release/tests/bench/tombolo-bench --tombolo build-release/tombolo $(ARGS)
 
 fmt:
 	@tools/setup test
