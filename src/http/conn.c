@@ -87,11 +87,10 @@ static size_t use_input(struct conn *c, const char *bytes, size_t len)
 	size_t used = 0;
 
 	while (request_wants_input(c)) {
-		bool head = !c->x;
-		size_t n = head ? request_head(c, bytes + used, len - used) : request_body(c, bytes + used, len - used);
+		size_t n = c->x ? request_body(c, bytes + used, len - used) : request_head(c, bytes + used, len - used);
 
 		used += n;
-		if (used == len || (head && n == 0)) break;
+		if (used == len || n == 0) break;
 	}
 	return used;
 }

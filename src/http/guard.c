@@ -33,6 +33,7 @@ enum state {
 	BEFORE,                 /* nothing yet, or only empty lines (RFC 9112, 2.2 asks us to skip them) */
 	BEFORE_CR,
 	METHOD,
+	TARGET_START,           /* a second space here is something that only some servers skip */
 	REQUEST_LINE,           /* target and version: judged by the parser */
 	LINE_START,
 	NAME,
@@ -95,10 +96,15 @@ static enum guard_fault step(struct guard *g, unsigned char b)
 		g->skipped = g->seen;
 		return b == '\n' ? GUARD_FINE : GUARD_BARE_CR;
 	case METHOD:
-		if (b == ' ') g->state = REQUEST_LINE;
+		if (b == ' ') g->state = TARGET_START;
 		else if (!is_token(b)) return GUARD_NOT_HTTP;
 		return GUARD_FINE;
+	case TARGET_START:
+		g->state = REQUEST_LINE;
+		return b <= ' ' ? GUARD_NOT_HTTP : GUARD_FINE;
 	case REQUEST_LINE:
+		g->wide += b >= 0x80;
+		return in_line(g, b);
 	case VALUE:
 		return in_line(g, b);
 	case LINE_START:
@@ -115,6 +121,11 @@ static enum guard_fault step(struct guard *g, unsigned char b)
 		return b == '\n' ? GUARD_FINE : GUARD_BARE_CR;
 	}
 	return GUARD_NOT_HTTP;
+}
+
+struct guard guard_of_trailers(void)
+{
+	return (struct guard){.state = LINE_START};
 }
 
 enum guard_fault guard_feed(struct guard *g, const char *bytes, size_t len, size_t head_max, size_t *ret_used)

@@ -51,8 +51,12 @@ struct guard {                  /* all zero: a new request */
 	size_t seen;            /* bytes judged so far, empty lines in front of the request included */
 	size_t skipped;         /* of these: the empty lines */
 	unsigned lines;         /* line ends in the head, the last empty one included */
+	unsigned wide;          /* bytes above ASCII in the request line */
 	bool complete;          /* the head ends at SEEN */
 };
+
+/* To judge the trailers of a chunked body, which have the form of header lines; ends behind their empty line. */
+struct guard guard_of_trailers(void);
 
 /*
  * Judges the next LEN bytes, stopping behind the head's empty line. *RET_USED bytes were judged. HEAD_MAX is the most

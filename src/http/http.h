@@ -53,7 +53,7 @@ struct http_server *http_server_free(struct http_server *s);
 /* ---- the request ---------------------------------------------------------------------------------------------- */
 
 const char *http_method(const struct exchange *x);      /* "GET" */
-const char *http_target(const struct exchange *x);      /* as sent, origin or absolute form reduced to path[?query] */
+const char *http_target(const struct exchange *x);      /* as sent, origin or absolute form reduced to path[?query]; pure ASCII */
 const char *http_path(const struct exchange *x);        /* of it, normalised (http/target.h): what a router judges */
 const char *http_query(const struct exchange *x);       /* of it, raw, without '?'; NULL when there is none */
 const char *http_host(const struct exchange *x);        /* of an absolute target, else the Host header; "" without */

@@ -57,6 +57,7 @@ struct exchange {
 
 	/* The request. Strings point into the head, which is our copy and was cut at their ends. */
 	char *head;
+	size_t head_len;
 	const char *method, *target, *host;
 	struct target url;
 	char *url_room;
@@ -67,9 +68,9 @@ struct exchange {
 	bool chunked, keep_alive, old_version, is_head, version_known, head_parsed;
 
 	enum body_mode body_mode;
-	bool body_done, body_paused, body_too_large, body_told, continue_due;
+	bool body_done, body_paused, body_too_large, body_told, continue_due, in_trailers;
 	uint64_t body_seen;     /* bytes of it so far */
-	size_t framing;         /* chunk lines and trailers since the last piece of it */
+	size_t framing;         /* chunk lines since the last piece of it */
 	struct buf body;        /* collected */
 	void (*on_body)(struct exchange *x, const char *bytes, size_t len, void *ctx);
 	struct http_body_sink sink;

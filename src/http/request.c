@@ -64,6 +64,17 @@ static int on_head(llhttp_t *p)
 	return 0;
 }
 
+/* The last chunk is empty, and trailers follow: from here on the guard sees the bytes first. */
+static int on_chunk(llhttp_t *p)
+{
+	struct conn *c = p->data;
+
+	if (p->content_length) return 0;
+	c->guard = guard_of_trailers();
+	c->x->in_trailers = true;
+	return HPE_PAUSED;
+}
+
 static int on_message(llhttp_t *p)
 {
 	((struct conn *)p->data)->x->body_done = true;
@@ -75,6 +86,7 @@ static int on_body(llhttp_t *p, const char *at, size_t len)
 	struct conn *c = p->data;
 	struct exchange *x = c->x;
 
+	if (!len) return 0;     /* the parser was resumed with no further bytes */
 	x->body_seen += len;
 	x->framing = 0;
 	if (x->aborted) return 0;
@@ -99,23 +111,44 @@ static const llhttp_settings_t parser_settings = {
 	.on_header_field = on_field,
 	.on_header_value = on_value,
 	.on_headers_complete = on_head,
+	.on_chunk_header = on_chunk,
 	.on_body = on_body,
 	.on_message_complete = on_message,
 };
 
 /* ---- heads ---- */
 
-static struct exchange *exchange_new(struct conn *c, const char *head, size_t len, unsigned lines)
+/* Copies a head. What stands above ASCII in its first line is percent-encoded, as browsers do before they send it. */
+static size_t copy_head(char *to, const char *head, size_t len, unsigned wide)
+{
+	size_t at = 0, to_len = 0;
+
+	for (; wide; at++) {
+		unsigned char b = (unsigned char)head[at];
+
+		to[to_len++] = (char)b;
+		if (b < 0x80) continue;
+		to[to_len - 1] = '%';
+		to[to_len++] = "0123456789ABCDEF"[b >> 4];
+		to[to_len++] = "0123456789ABCDEF"[b & 15];
+		wide--;
+	}
+	memcpy(to + to_len, head + at, len - at);
+	return to_len + len - at;
+}
+
+/* HEAD passed the guard G. */
+static struct exchange *exchange_new(struct conn *c, const char *head, size_t len, const struct guard *g)
 {
 	/* One allocation: the exchange, its fields, its copy of the head. */
-	size_t fields = lines * sizeof(struct field);
-	struct exchange *x = mem_new(sizeof *x + fields + len + 1);
+	size_t fields = g->lines * sizeof(struct field);
+	struct exchange *x = mem_new(sizeof *x + fields + len + 2 * g->wide + 1);
 
 	x->conn = c;
 	x->started_ms = clock_ms();
 	x->fields = (struct field *)(x + 1);
 	x->head = (char *)(x + 1) + fields;
-	memcpy(x->head, head, len);
+	x->head_len = copy_head(x->head, head, len, g->wide);
 	x->content_length = -1;
 	return x;
 }
@@ -157,7 +190,7 @@ static unsigned status_of(llhttp_errno_t error)
 }
 
 /* 0, or the status to refuse with. */
-static unsigned parse_head(struct conn *c, size_t len, const char **ret_why)
+static unsigned parse_head(struct conn *c, const char **ret_why)
 {
 	struct exchange *x = c->x;
 	enum guard_fault fault = GUARD_FINE;
@@ -165,7 +198,7 @@ static unsigned parse_head(struct conn *c, size_t len, const char **ret_why)
 
 	llhttp_init(&c->parser, HTTP_REQUEST, &parser_settings);
 	c->parser.data = c;
-	error = llhttp_execute(&c->parser, x->head, len);
+	error = llhttp_execute(&c->parser, x->head, x->head_len);
 	if (error == HPE_PAUSED) llhttp_resume(&c->parser);
 	if (error == HPE_PAUSED_UPGRADE) llhttp_resume_after_upgrade(&c->parser);
 	bool fine = x->head_parsed && (error == HPE_OK || error == HPE_PAUSED || error == HPE_PAUSED_UPGRADE);
@@ -203,7 +236,7 @@ size_t request_head(struct conn *c, const char *bytes, size_t len)
 {
 	struct guard *g = &c->guard;
 	const char *why = NULL;
-	size_t used, head_len;
+	size_t used;
 	/* Earlier calls judged the first bytes already. */
 	enum guard_fault fault = guard_feed(g, bytes + g->seen, len - g->seen, c->server->limits.head_max, &used);
 
@@ -212,13 +245,13 @@ size_t request_head(struct conn *c, const char *bytes, size_t len)
 		return len;
 	}
 	if (!g->complete) return 0;
-	head_len = g->seen;
-	c->x = exchange_new(c, bytes + g->skipped, head_len - g->skipped, g->lines);
-	unsigned status = parse_head(c, head_len - g->skipped, &why);
+	used = g->seen;
+	c->x = exchange_new(c, bytes + g->skipped, used - g->skipped, g);
+	unsigned status = parse_head(c, &why);
 	*g = (struct guard){0};
 	if (status == 0) {
 		begin_exchange(c, c->x);
-		return head_len;
+		return used;
 	}
 	/* Nobody has met this exchange yet. WHY may point into the parser, not into the exchange. */
 	exchange_free(c->x);
@@ -242,9 +275,15 @@ size_t request_body(struct conn *c, const char *bytes, size_t len)
 {
 	struct exchange *x = c->x;
 	uint64_t seen = x->body_seen;
-	llhttp_errno_t error = llhttp_execute(&c->parser, bytes, len);
+	enum guard_fault fault = GUARD_FINE;
 	size_t used = len;
 
+	if (x->in_trailers) fault = guard_feed(&c->guard, bytes, len, c->server->limits.head_max, &used);
+	if (fault != GUARD_FINE) {
+		conn_refuse(c, guard_status(fault), "invalid_request", guard_text(fault));
+		return len;
+	}
+	llhttp_errno_t error = llhttp_execute(&c->parser, bytes, used);
 	if (error == HPE_PAUSED || error == HPE_PAUSED_UPGRADE) {
 		used = (size_t)(llhttp_get_error_pos(&c->parser) - bytes);
 		if (error == HPE_PAUSED) llhttp_resume(&c->parser);
@@ -253,7 +292,13 @@ size_t request_body(struct conn *c, const char *bytes, size_t len)
 		conn_refuse(c, 400, "invalid_request", llhttp_get_error_reason(&c->parser));
 		return len;
 	}
-	/* Chunk extensions and trailers carry nothing for us, and must not go on for ever. */
+	if (x->body_done) {
+		c->guard = (struct guard){0};
+	} else if (c->guard.complete) {         /* the two do not agree where the trailers end */
+		conn_refuse(c, 400, "invalid_request", "The trailers are malformed");
+		return len;
+	}
+	/* Chunk extensions carry nothing for us, and must not go on for ever. */
 	x->framing += used - MIN(used, (size_t)(x->body_seen - seen));
 	if (x->framing > c->server->limits.head_max + READ_ROOM) {
 		conn_refuse(c, 431, "invalid_request", guard_text(GUARD_TOO_LARGE));
