@@ -191,7 +191,7 @@ static void text_with_number(char *out, const char *prefix, uint32_t number)
 }
 
 /*
- * The terminals are made at birth and not at the first pty (docs/decisions/0002): a plain exec may run `script`.
+ * The terminals are made at birth and not at the first pty (docs/decisions/0003): a plain exec may run `script`.
  * /dev/shm is a directory of the sandbox's own overlay: a tmpfs would be one more superblock (KERNEL section 4).
  */
 static int dev_build(uint32_t base_id, struct err *e)
