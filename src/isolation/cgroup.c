@@ -1,9 +1,9 @@
 /*
- * cgroup.c - what is the same in both versions: directories. Limits, delegation and counters are cgroup_v1.c's and
- * cgroup_v2.c's.
+ * cgroup.c - what is the same in both versions: directories. Limits, delegation and counters are
+ * cgroup_v1.c's and cgroup_v2.c's.
  *
- *     HIERARCHY/tombolo-NAME/_agents          the zygote and all agents
- *     HIERARCHY/tombolo-NAME/ID               a sandbox; may hold processes and leaf groups, one a running exec
+ *     HIERARCHY/tombolo-NAME/_agents    the zygote and all agents
+ *     HIERARCHY/tombolo-NAME/ID         a sandbox; holds processes and leaf groups, one a running exec
  *
  * A name that begins with '_' cannot be a sandbox's id.
  */
@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "isolation/cgroup_backend.h"
 
-#define AGENTS "_agents"
+#define AGENTS    "_agents"
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* ---- what both versions use ---- */
@@ -97,7 +97,8 @@ int cgroup_children(int dir_fd, void (*each)(int dir_fd, const char *name, void 
 	if (!dir) return -errno;
 	(void)take_fd(&own_fd);
 	while ((entry = readdir(dir)))
-		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
 			each(dir_fd, entry->d_name, ctx);
 	(void)closedir(dir);
 	return 0;
@@ -141,11 +142,11 @@ int cgroups_open(const char *name, struct cgroups **ret, struct err *e)
 	struct cgroups *c = mem_new(sizeof *c);
 	int r;
 
-	for (unsigned i = 0; i < CGROUP_TREES; i++) c->tree_fds[i] = -1;
+	for (unsigned i = 0; i < CGROUP_TREES; i++)
+		c->tree_fds[i] = -1;
 	if (snprintf(c->name, sizeof c->name, "tombolo-%s", name) >= (int)sizeof c->name)
 		r = err_say(e, -ENAMETOOLONG, "the cgroup name '%s' is too long", name);
-	else
-		r = (c->backend = backend_choose(c, e)) ? 0 : -ENOENT;
+	else r = (c->backend = backend_choose(c, e)) ? 0 : -ENOENT;
 	if (r == 0) r = parents_make(c, e);
 	if (r == 0) r = c->backend->enable(c, e);
 	if (r < 0) {
@@ -166,7 +167,7 @@ struct cgroups *cgroups_free(struct cgroups *c)
 		(void)unlinkat(c->tree_fds[i], AGENTS, AT_REMOVEDIR);
 		(void)close(c->tree_fds[i]);
 		(void)snprintf(path, sizeof path, "%s/%s", c->tree_paths[i], c->name);
-		(void)rmdir(path);      /* refuses while sandboxes live in it: that is what we want */
+		(void)rmdir(path); /* refuses while sandboxes live in it: that is what we want */
 	}
 	free(c);
 	return NULL;
@@ -188,7 +189,8 @@ bool cgroups_namespace_fits(const struct cgroups *c)
 
 static void dirs_close(int dir_fds[CGROUP_TREES])
 {
-	for (unsigned i = 0; i < CGROUP_TREES; i++) dir_fds[i] = fd_close(dir_fds[i]);
+	for (unsigned i = 0; i < CGROUP_TREES; i++)
+		dir_fds[i] = fd_close(dir_fds[i]);
 }
 
 /* Opens the directories that there are; 0, or -ENOENT when there is none at all. */
@@ -205,12 +207,14 @@ static int dirs_open(struct cgroups *c, const char *id, int dir_fds[CGROUP_TREES
 
 static int dirs_make(struct cgroups *c, const char *id, int dir_fds[CGROUP_TREES], struct err *e)
 {
-	for (unsigned i = 0; i < CGROUP_TREES; i++) dir_fds[i] = -1;
+	for (unsigned i = 0; i < CGROUP_TREES; i++)
+		dir_fds[i] = -1;
 	for (unsigned i = 0; i < CGROUP_TREES && c->tree_fds[i] >= 0; i++) {
 		if (mkdirat(c->tree_fds[i], id, 0755) < 0 && errno != EEXIST)
 			return err_set(e, -errno, "make the cgroup '%s' below '%s'", id, c->tree_paths[i]);
 		dir_fds[i] = openat(c->tree_fds[i], id, DIR_FLAGS);
-		if (dir_fds[i] < 0) return err_set(e, -errno, "open the cgroup '%s' below '%s'", id, c->tree_paths[i]);
+		if (dir_fds[i] < 0)
+			return err_set(e, -errno, "open the cgroup '%s' below '%s'", id, c->tree_paths[i]);
 	}
 	return 0;
 }
@@ -227,8 +231,8 @@ int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e)
 	return r;
 }
 
-int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner, int ret_fds[3],
-                struct err *e)
+int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,
+		int ret_fds[3], struct err *e)
 {
 	int dir_fds[CGROUP_TREES], fds[3] = {-1, -1, -1};
 	int r;
@@ -292,7 +296,7 @@ static int tree_remove(int tree_fd, const char *id)
 	auto_close int fd = openat(tree_fd, id, DIR_FLAGS);
 
 	if (fd < 0) return errno == ENOENT ? 0 : -errno;
-	/* Files of one version or controller only: no more forks, no more frost, and on v2 one write that kills all. */
+	/* Files of one version or controller only. No more forks, no frost, and on v2 one write that kills all. */
 	(void)fd_write_file(fd, "pids.max", "0");
 	(void)fd_write_file(fd, "cgroup.freeze", "0");
 	(void)fd_write_file(fd, "cgroup.kill", "1");

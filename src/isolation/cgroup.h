@@ -1,13 +1,15 @@
 /*
- * cgroup.h - memory, pids and cpu of a sandbox, over cgroup v1 or v2; one of both is chosen by probe at start.
+ * cgroup.h - memory, pids and cpu of a sandbox, over cgroup v1 or v2; one of both is chosen by probe at
+ * start.
  *
- * Shape: v1: one directory a sandbox in each of the memory, pids and cpu hierarchies, below tombolo-NAME/. The pids
- * directory is delegated to the sandbox's agent, which makes a child a running exec in it (leaf groups). v2: one directory
- * a sandbox, delegated, with the limits on it and leaf groups below.
- * The agent itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/cgroup.h).
+ * Shape: v1: one directory a sandbox in each of the memory, pids and cpu hierarchies, below tombolo-NAME/.
+ * The pids directory is delegated to the sandbox's agent, which makes a child a running exec in it (leaf
+ * groups). v2: one directory a sandbox, delegated, with the limits on it and leaf groups below. The agent
+ * itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/cgroup.h).
  *
- * To attach itself, a process that is still uid 0 of the sandbox writes "0" to each cgroup.procs descriptor it was
- * given (they were opened by the host's root, which is what the kernel checks), and then to the one of its leaf.
+ * To attach itself, a process that is still uid 0 of the sandbox writes "0" to each cgroup.procs descriptor
+ * it was given (they were opened by the host's root, which is what the kernel checks), and then to the one of
+ * its leaf.
  */
 #pragma once
 
@@ -20,58 +22,63 @@ struct cgroups;
 struct err;
 
 struct limits {
-	uint64_t memory_bytes;  /* 0: none */
-	uint32_t pids;          /* 0: none */
-	uint32_t cpu_milli;     /* thousandths of a core; 0, or not below the host's cores: none */
-	uint64_t disk_bytes;    /* 0: none; not a cgroup's business, but part of the same instance type */
+	uint64_t memory_bytes; /* 0: none */
+	uint32_t pids;         /* 0: none */
+	uint32_t cpu_milli;    /* thousandths of a core; 0, or not below the host's cores: none */
+	uint64_t disk_bytes;   /* 0: none; not a cgroup's business, but part of the same instance type */
 };
 
 struct usage {
 	uint64_t memory_bytes;
 	uint32_t pids;
-	uint64_t oom_kills;     /* since the cgroup was made */
-	uint64_t pids_refused;  /* forks refused by the limit; v1 counts them in the leaf group, and forgets them with it */
+	uint64_t oom_kills;    /* since the cgroup was made */
+	uint64_t pids_refused; /* forks refused by the limit; v1 counts them in the leaf group, and forgets
+				  them with it */
 };
 
 /*
- * Finds the hierarchies and makes our parent directory NAME ([a-z0-9-]) in each; fails with the controller that is
- * missing or not writable. Removes nothing. One server a NAME.
+ * Finds the hierarchies and makes our parent directory NAME ([a-z0-9-]) in each; fails with the controller
+ * that is missing or not writable. Removes nothing. One server a NAME.
  */
 int cgroups_open(const char *name, struct cgroups **ret, struct err *e);
 
 /* Removes the parent directories when they are empty. */
 struct cgroups *cgroups_free(struct cgroups *c);
-unsigned cgroups_version(const struct cgroups *c);      /* 1 or 2 */
+unsigned cgroups_version(const struct cgroups *c); /* 1 or 2 */
 
 /*
- * Whether a sandbox can have a cgroup namespace. It is rooted where its agent lives, beside the sandbox's own cgroup, and
- * a v2 mounted with nsdelegate (systemd does) lets nobody move processes that lie outside of the mover's root. Without
- * one, /proc/self/cgroup inside shows the path on the host; nothing more is lost, since no cgroup is mounted inside.
+ * Whether a sandbox can have a cgroup namespace. It is rooted where its agent lives, beside the sandbox's own
+ * cgroup, and a v2 mounted with nsdelegate (systemd does) lets nobody move processes that lie outside of the
+ * mover's root. Without one, /proc/self/cgroup inside shows the path on the host; nothing more is lost, since
+ * no cgroup is mounted inside.
  */
 bool cgroups_namespace_fits(const struct cgroups *c);
 
 /*
- * Moves the process PID (the zygote, before its first clone) into a group of its own beside those of the sandboxes:
- * its clones are born there, so that what agents use is counted with us and at no cost per sandbox.
+ * Moves the process PID (the zygote, before its first clone) into a group of its own beside those of the
+ * sandboxes: its clones are born there, so that what agents use is counted with us and at no cost per
+ * sandbox.
  */
 int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e);
 
 /*
- * Makes the sandbox's cgroups with LIMITS, delegated to the host uid OWNER, and opens what the agent needs in the order
- * of enum limits_fd (wire/message.h): the directory for leaf groups, then one or two cgroup.procs files (v2 has one);
- * unused ones are -1. The caller closes them. What an earlier life of ID left is taken over.
+ * Makes the sandbox's cgroups with LIMITS, delegated to the host uid OWNER, and opens what the agent needs in
+ * the order of enum limits_fd (wire/message.h): the directory for leaf groups, then one or two cgroup.procs
+ * files (v2 has one); unused ones are -1. The caller closes them. What an earlier life of ID left is taken
+ * over.
  */
-int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner, int ret_fds[3],
-                struct err *e);
+int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,
+		int ret_fds[3], struct err *e);
 
 /* 0, -ENOENT when there is none. */
 int cgroup_usage(struct cgroups *c, const char *id, struct usage *ret);
 
 /*
- * Kills what still is inside (children first) and removes it. 0 when it is gone (or never was); -EBUSY when processes
- * take their time: call again. Thaws first: on v1 a frozen process does not die.
+ * Kills what still is inside (children first) and removes it. 0 when it is gone (or never was); -EBUSY when
+ * processes take their time: call again. Thaws first: on v1 a frozen process does not die.
  */
 int cgroup_remove(struct cgroups *c, const char *id);
 
-/* Calls EACH(id, ctx) for every sandbox that has a cgroup: what a sweep at start compares with the records. */
+/* Calls EACH(id, ctx) for every sandbox that has a cgroup: what a sweep at start compares with the records.
+ */
 int cgroups_each(struct cgroups *c, void (*each)(const char *id, void *ctx), void *ctx);

@@ -9,18 +9,19 @@ struct cgroup_backend;
 
 struct cgroups {
 	const struct cgroup_backend *backend;
-	char name[64];                  /* of the parent directory */
+	char name[64]; /* of the parent directory */
 	/*
-	 * The parent directory in each hierarchy, -1 for none. v1: pids, memory, cpu (the order of enum limits_fd).
-	 * v2: only the first.
+	 * The parent directory in each hierarchy, -1 for none. v1: pids, memory, cpu (the order of enum
+	 * limits_fd). v2: only the first.
 	 */
 	int tree_fds[CGROUP_TREES];
-	char tree_paths[CGROUP_TREES][256];     /* where the hierarchies are mounted */
+	char tree_paths[CGROUP_TREES][256]; /* where the hierarchies are mounted */
 };
 
 struct cgroup_backend {
 	unsigned version;
-	/* Fills tree_paths and prepares them for children. -ENOENT: this host has not that version (E says what lacks). */
+	/* Fills tree_paths and prepares them for children. -ENOENT: this host has not that version (E says
+	 * what lacks). */
 	int (*find)(struct cgroups *c, struct err *e);
 	/* The parent directories exist: lets them have children with limits. */
 	int (*enable)(struct cgroups *c, struct err *e);

@@ -1,6 +1,7 @@
 /*
- * cgroup_v1.c - three hierarchies. The agent gets the pids directory for its own, and memory and cpu as cgroup.procs
- * files that we opened: the kernel asks whether the opener may move the process, and an agent could not.
+ * cgroup_v1.c - three hierarchies. The agent gets the pids directory for its own, and memory and cpu as
+ * cgroup.procs files that we opened: the kernel asks whether the opener may move the process, and an agent
+ * could not.
  */
 #include <errno.h>
 #include <fcntl.h>

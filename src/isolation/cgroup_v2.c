@@ -1,10 +1,10 @@
 /*
- * cgroup_v2.c - one hierarchy. The limits are on the sandbox's directory; leaf groups below it have no controllers of
- * their own, they only say which process belongs to which exec.
+ * cgroup_v2.c - one hierarchy. The limits are on the sandbox's directory; leaf groups below it have no
+ * controllers of their own, they only say which process belongs to which exec.
  *
- * To move a process, its mover must be able to write the cgroup.procs of the common ancestor. Within the sandbox's
- * directory the agent can. Into it, from where the agents live, only we can: hence the second descriptor, a
- * cgroup.procs that we opened.
+ * To move a process, its mover must be able to write the cgroup.procs of the common ancestor. Within the
+ * sandbox's directory the agent can. Into it, from where the agents live, only we can: hence the second
+ * descriptor, a cgroup.procs that we opened.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@ static bool has_word(const char *text, const char *word)
 	size_t len = strlen(word);
 
 	for (const char *at = text; (at = strstr(at, word)); at += len)
-		if ((at == text || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\n' || at[len] == '\0')) return true;
+		if ((at == text || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\n' || at[len] == '\0'))
+			return true;
 	return false;
 }
 
@@ -53,9 +54,14 @@ static int children_enable(int dir_fd, const char *path, struct err *e)
 		(void)snprintf(word, sizeof word, "+%s", controllers[i]);
 		r = fd_write_file(dir_fd, "cgroup.subtree_control", word);
 		if (r == -EBUSY)
-			return err_say(e, r, "'%s' holds processes itself, so it cannot hand the %s controller to children: "
-			               "start the server from a cgroup that is delegated to it and empty", path, controllers[i]);
-		if (r < 0) return err_set(e, r, "hand the %s controller to the children of '%s'", controllers[i], path);
+			return err_say(e, r,
+				       "'%s' holds processes itself, so it cannot hand the %s controller to "
+				       "children: "
+				       "start the server from a cgroup that is delegated to it and empty",
+				       path, controllers[i]);
+		if (r < 0)
+			return err_set(e, r, "hand the %s controller to the children of '%s'", controllers[i],
+				       path);
 	}
 	return 0;
 }
@@ -87,7 +93,7 @@ static int memory_limit(int dir_fd, uint64_t bytes, struct err *e)
 	if (bytes == 0) return 0;
 	r = cgroup_write(dir_fd, "memory.max", bytes, e);
 	if (r < 0) return r;
-	r = cgroup_write(dir_fd, "memory.swap.max", 0, NULL);   /* no such file on a kernel without swap */
+	r = cgroup_write(dir_fd, "memory.swap.max", 0, NULL); /* no such file on a kernel without swap */
 	return r < 0 && r != -ENOENT ? err_set(e, r, "forbid swap") : 0;
 }
 

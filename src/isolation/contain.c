@@ -8,20 +8,23 @@
  *     /l /d     where a sandbox's lower tree and data tree are attached
  *     /m        where its root is put together
  *
- * Each parked agent has a copy of that mount namespace (four mounts, all private) and calls contain() when it gets its
- * kit. Real root builds the tree first ("order B") and then enters the slot's user namespace, so that the sandbox owns
- * none of its mount, network, ipc, uts and cgroup namespaces: with a hole in the filter it could still not mount.
+ * Each parked agent has a copy of that mount namespace (one mount) and calls contain() when it gets its
+ * kit. Real root builds the tree first ("order B") and then enters the slot's user namespace, so that the
+ * sandbox owns none of its mount, network, ipc, uts and cgroup namespaces: with a hole in the filter it could
+ * still not mount.
  *
  * What the order guards against:
- *   - Layers are attached and then named by short paths. Linux 6.1 takes neither detached layers nor layers by
- *     descriptor, and /proc/self/mountinfo shows these strings to everybody inside: "/l" tells nothing of the host.
- *   - Overlay keeps the mounter's credentials for all it does later. The upper tree is idmapped to the slot's range and
- *     knows no uid 0 of the host, so the mount is made with the slot's fsuid and fsgid - and, because that change drops
- *     the file capabilities, these are raised again. With uid 0 the mount "works", read-only.
+ *   - Layers are attached and then named by short paths. Linux 6.1 takes neither detached layers nor layers
+ *     by descriptor, and /proc/self/mountinfo shows these strings to everybody inside: "/l" tells nothing.
+ *   - Overlay keeps the mounter's credentials for all it does later. The upper tree is idmapped to the slot's
+ *     range and knows no uid 0 of the host, so the mount is made with the slot's fsuid and fsgid - and,
+ *     because that change drops the file capabilities, these are raised again. With uid 0 the mount "works",
+ *     read-only.
  *   - pivot_root, not chroot: a chroot can be left, and it forbids user namespaces for ever.
- *   - The cgroup namespace is entered after the keeper chose our cgroup, else /proc/self/cgroup shows the host's path.
- *   - The mm was made under the initial user namespace and is not dumpable, so nobody inside may trace pid 1 or look
- *     into /proc/1, whatever capabilities he has in his own namespace.
+ *   - The cgroup namespace is entered after the keeper chose our cgroup, else /proc/self/cgroup shows the
+ *     host's path.
+ *   - The mm was made under the initial user namespace and is not dumpable, so nobody inside may trace pid 1
+ *     or look into /proc/1, whatever capabilities he has in his own namespace.
  *   - The filter comes last: it forbids most of the calls above.
  */
 #include "isolation/contain.h"
@@ -47,7 +50,7 @@
 #include "base/mem.h"
 #include "isolation/seccomp.h"
 
-#define TTY_GID 5               /* group `tty` in the image's /etc/group */
+#define TTY_GID 5 /* group `tty` in the image's /etc/group */
 
 /* ---- what hides of /proc ---- */
 
@@ -63,7 +66,7 @@ static const struct mask {
 #include "isolation/proc_masks.def"
 };
 
-static uint32_t masks_present;  /* a bit for each line of `masks`, set by contain_prepare() */
+static uint32_t masks_present; /* a bit for each line of `masks`, set by contain_prepare() */
 _Static_assert(ARRAY_LEN(masks) <= 32, "masks_present is too narrow");
 
 static void masks_probe(void)
@@ -77,10 +80,8 @@ static int mask_apply(const struct mask *m)
 	const unsigned long locked = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 	switch (m->kind) {
-	case HIDE_FILE:
-		return mount("/dev/null", m->path, NULL, MS_BIND, NULL);
-	case HIDE_DIR:
-		return mount("/empty", m->path, NULL, MS_BIND, NULL);
+	case HIDE_FILE: return mount("/dev/null", m->path, NULL, MS_BIND, NULL);
+	case HIDE_DIR: return mount("/empty", m->path, NULL, MS_BIND, NULL);
 	case READ_ONLY_DIR:
 		if (mount(m->path, m->path, NULL, MS_BIND, NULL) < 0) return -1;
 		return mount(NULL, m->path, NULL, locked, NULL);
@@ -109,14 +110,15 @@ static int caps_raise_permitted(struct err *e)
 	struct caps c = {.header.version = _LINUX_CAPABILITY_VERSION_3};
 
 	if (syscall(SYS_capget, &c.header, c.words) < 0) return err_set(e, -errno, "read capabilities");
-	for (unsigned i = 0; i < ARRAY_LEN(c.words); i++) c.words[i].effective = c.words[i].permitted;
+	for (unsigned i = 0; i < ARRAY_LEN(c.words); i++)
+		c.words[i].effective = c.words[i].permitted;
 	if (syscall(SYS_capset, &c.header, c.words) < 0) return err_set(e, -errno, "raise capabilities");
 	return 0;
 }
 
 /*
- * The bounding set is left full on purpose: under no_new_privs no exec gains a capability that is not permitted now,
- * and thirty prctl calls are saved.
+ * The bounding set is left full on purpose: under no_new_privs no exec gains a capability that is not
+ * permitted now, and thirty prctl calls are saved.
  */
 static int caps_drop(struct err *e)
 {
@@ -186,13 +188,15 @@ static void text_with_number(char *out, const char *prefix, uint32_t number)
 		digits[n++] = (char)('0' + number % 10);
 		number /= 10;
 	} while (number);
-	while (n) out[len++] = digits[--n];
+	while (n)
+		out[len++] = digits[--n];
 	out[len] = '\0';
 }
 
 /*
- * The terminals are made at birth and not at the first pty (docs/decisions/0003): a plain exec may run `script`.
- * /dev/shm is a directory of the sandbox's own overlay: a tmpfs would be one more superblock (KERNEL section 4).
+ * The terminals are made at birth and not at the first pty (docs/decisions/0003): a plain exec may run
+ * `script`. /dev/shm is a directory of the sandbox's own overlay: a tmpfs would be one more superblock,
+ * and each memory cgroup pays for every superblock there is.
  */
 static int dev_build(uint32_t base_id, struct err *e)
 {
@@ -203,7 +207,8 @@ static int dev_build(uint32_t base_id, struct err *e)
 	if (mount("/dev", "/m/dev", NULL, MS_BIND, NULL) < 0) return err_set(e, -errno, "bind /dev");
 	if (mount("devpts", "/m/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) < 0)
 		return err_set(e, -errno, "mount /dev/pts");
-	if (mount("/m/run/shm", "/m/dev/shm", NULL, MS_BIND, NULL) < 0) return err_set(e, -errno, "bind /dev/shm");
+	if (mount("/m/run/shm", "/m/dev/shm", NULL, MS_BIND, NULL) < 0)
+		return err_set(e, -errno, "bind /dev/shm");
 	return 0;
 }
 
@@ -231,8 +236,10 @@ static int names_set(const struct contain_spec *spec, struct err *e)
 {
 	size_t len = MIN(strlen(spec->id), (size_t)64);
 
-	if (!spec->cgroup_ns_shared && unshare(CLONE_NEWCGROUP) < 0) return err_set(e, -errno, "enter a cgroup namespace");
-	if (sethostname(CONTAIN_HOST_NAME, strlen(CONTAIN_HOST_NAME)) < 0) return err_set(e, -errno, "set the host name");
+	if (!spec->cgroup_ns_shared && unshare(CLONE_NEWCGROUP) < 0)
+		return err_set(e, -errno, "enter a cgroup namespace");
+	if (sethostname(CONTAIN_HOST_NAME, strlen(CONTAIN_HOST_NAME)) < 0)
+		return err_set(e, -errno, "set the host name");
 	if (setdomainname(spec->id, len) < 0) return err_set(e, -errno, "set the domain name");
 	return 0;
 }
@@ -266,9 +273,9 @@ int contain(const struct contain_spec *spec, struct err *e)
 	if (r == 0) r = proc_build(e);
 	if (r == 0) r = root_enter("/m", e);
 	if (r == 0) r = names_set(spec, e);
-	if (r == 0) r = user_become(spec->userns_fd, e);        /* the host's power ends here */
+	if (r == 0) r = user_become(spec->userns_fd, e); /* the host's power ends here */
 	if (r == 0) r = privileges_lock(e);
-	if (r == 0) r = seccomp_load(spec->filter, e);          /* last: it forbids the calls above */
+	if (r == 0) r = seccomp_load(spec->filter, e); /* last: it forbids the calls above */
 	return r;
 }
 
@@ -278,25 +285,26 @@ static const char *const template_dirs[] = {"dev", "dev/pts", "dev/shm", "empty"
 
 static const struct {
 	const char *name;
-	unsigned minor_of_mem;          /* major 1 */
-} template_nodes[] = {{"dev/null", 3}, {"dev/zero", 5}, {"dev/full", 7}, {"dev/random", 8}, {"dev/urandom", 9}};
+	unsigned minor_of_mem; /* major 1 */
+} template_nodes[] = {
+	{"dev/null", 3}, {"dev/zero", 5}, {"dev/full", 7}, {"dev/random", 8}, {"dev/urandom", 9}};
 
 static const struct {
 	const char *name, *target;
 } template_links[] = {
-	{"dev/ptmx", "pts/ptmx"},
-	{"dev/fd", "/proc/self/fd"},
-	{"dev/stdin", "/proc/self/fd/0"},
-	{"dev/stdout", "/proc/self/fd/1"},
+	{"dev/ptmx", "pts/ptmx"},          {"dev/fd", "/proc/self/fd"},
+	{"dev/stdin", "/proc/self/fd/0"},  {"dev/stdout", "/proc/self/fd/1"},
 	{"dev/stderr", "/proc/self/fd/2"},
 };
 
 static int template_fill(struct err *e)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(template_dirs); i++)
-		if (mkdir(template_dirs[i], 0755) < 0) return err_set(e, -errno, "make '%s'", template_dirs[i]);
+		if (mkdir(template_dirs[i], 0755) < 0)
+			return err_set(e, -errno, "make '%s'", template_dirs[i]);
 	for (unsigned i = 0; i < ARRAY_LEN(template_nodes); i++)
-		if (mknod(template_nodes[i].name, S_IFCHR | 0666, makedev(1, template_nodes[i].minor_of_mem)) < 0)
+		if (mknod(template_nodes[i].name, S_IFCHR | 0666,
+			  makedev(1, template_nodes[i].minor_of_mem)) < 0)
 			return err_set(e, -errno, "make '%s'", template_nodes[i].name);
 	if (mknod("dev/tty", S_IFCHR | 0666, makedev(5, 0)) < 0) return err_set(e, -errno, "make 'dev/tty'");
 	for (unsigned i = 0; i < ARRAY_LEN(template_links); i++)
@@ -312,7 +320,8 @@ static int template_mount(struct err *e)
 	int r;
 
 	if (unshare(CLONE_NEWNS) < 0) return err_set(e, -errno, "make a mount namespace");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) return err_set(e, -errno, "make mounts private");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_set(e, -errno, "make mounts private");
 	if (mount("sandbox", "/proc", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,nr_inodes=64,mode=0755") < 0)
 		return err_set(e, -errno, "mount the template");
 	if (chdir("/proc") < 0) return err_set(e, -errno, "enter the template");
@@ -320,7 +329,8 @@ static int template_mount(struct err *e)
 	if (r == 0) r = root_enter(".", e);
 	if (r < 0) return r;
 	/* Binds of /dev and /empty inherit this. */
-	if (mount(NULL, "/", NULL, locked, NULL) < 0) return err_set(e, -errno, "make the template read-only");
+	if (mount(NULL, "/", NULL, locked, NULL) < 0)
+		return err_set(e, -errno, "make the template read-only");
 	return 0;
 }
 

@@ -1,12 +1,14 @@
 /*
  * image_host.c - theory of operation.
  *
- * The skeleton is a function of image_host.def and of the files of /etc that it names. Both are digested (for files:
- * path, mode, size, time of change, target of links), and the digest is the name of the skeleton's directory. So
- * "is it current?" is "is it there?", a host that changes gets a second skeleton beside the first, and two servers
- * that start at once make the same thing. A skeleton under construction is called .new-PID and counts for nothing.
+ * The skeleton is a function of image_host.def and of the files of /etc that it names. Both are digested (for
+ * files: path, mode, size, time of change, target of links), and the digest is the name of the skeleton's
+ * directory. So "is it current?" is "is it there?", a host that changes gets a second skeleton beside the
+ * first, and two servers that start at once make the same thing. A skeleton under construction is called
+ * .new-PID and counts for nothing.
  *
- * Trust: the files copied were written by the host's root. Only what any user of the host could read is taken.
+ * Trust: the files copied were written by the host's root. Only what any user of the host could read is
+ * taken.
  */
 #include "isolation/image_host.h"
 
@@ -27,7 +29,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "isolation/contain.h"          /* CONTAIN_HOST_NAME */
+#include "isolation/contain.h" /* CONTAIN_HOST_NAME */
 #include "isolation/slot.h"
 #include "isolation/tree.h"
 
@@ -37,7 +39,7 @@ enum part_kind { PART_DIR, PART_LINK, PART_FILE };
 
 static const struct part {
 	enum part_kind kind;
-	const char *path, *text;        /* contents, or the target */
+	const char *path, *text; /* contents, or the target */
 	mode_t mode;
 	uid_t owner;
 } parts[] = {
@@ -88,8 +90,8 @@ static const char *const merged[] = {"bin", "sbin", "lib", "lib32", "lib64", "li
 /* ON is called for each part in an order that makes parents first; a negative result ends the walk. */
 struct walk {
 	int (*on)(struct walk *w, const struct part *part, const struct stat *source, struct err *e);
-	int root_fd;                    /* builder's */
-	uint64_t digest;                /* digester's */
+	int root_fd;     /* builder's */
+	uint64_t digest; /* digester's */
 };
 
 static bool is_secret(const char *name)
@@ -154,7 +156,8 @@ static int copies_walk(struct walk *w, struct err *e)
 		glob_t found;
 
 		if (glob(copies[i], 0, NULL, &found) != 0) continue;
-		for (size_t k = 0; k < found.gl_pathc && r == 0; k++) r = copy_walk(w, found.gl_pathv[k], e);
+		for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
+			r = copy_walk(w, found.gl_pathv[k], e);
 		globfree(&found);
 	}
 	return r;
@@ -170,7 +173,7 @@ static int merged_walk(struct walk *w, struct err *e)
 
 		(void)snprintf(target, sizeof target, "/usr/%s", merged[i]);
 		if (stat(target, &st) < 0) continue;
-		memmove(target, target + 1, strlen(target));    /* "usr/bin": as Debian does it */
+		memmove(target, target + 1, strlen(target)); /* "usr/bin": as Debian does it */
 		r = w->on(w, &link, NULL, e);
 		if (r < 0) return r;
 	}
@@ -181,7 +184,8 @@ static int walk(struct walk *w, struct err *e)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < ARRAY_LEN(parts) && r == 0; i++) r = w->on(w, &parts[i], NULL, e);
+	for (unsigned i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
+		r = w->on(w, &parts[i], NULL, e);
 	if (r == 0) r = merged_walk(w, e);
 	if (r == 0) r = copies_walk(w, e);
 	return r;
@@ -191,7 +195,8 @@ static int walk(struct walk *w, struct err *e)
 
 static void digest_bytes(struct walk *w, const void *bytes, size_t len)
 {
-	for (size_t i = 0; i < len; i++) w->digest = (w->digest ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+	for (size_t i = 0; i < len; i++)
+		w->digest = (w->digest ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
 }
 
 static int on_digest(struct walk *w, const struct part *part, const struct stat *source, struct err *e)
@@ -217,7 +222,8 @@ static int copy_contents(const char *from_path, int to_fd)
 	ssize_t n;
 
 	if (from_fd < 0) return -errno;
-	do n = sendfile(to_fd, from_fd, NULL, 1 << 20);
+	do
+		n = sendfile(to_fd, from_fd, NULL, 1 << 20);
 	while (n > 0);
 	return n < 0 ? -errno : 0;
 }
@@ -329,8 +335,8 @@ int image_host_forget_others(const char *dir, const struct image *image, struct 
 		const char *name = names[i]->d_name;
 
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-		    snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path && lstat(path, &st) == 0 &&
-		    st.st_ino != kept.st_ino) {
+		    snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
+		    lstat(path, &st) == 0 && st.st_ino != kept.st_ino) {
 			int failed = tree_remove(path);
 
 			if (failed < 0 && r == 0) r = err_set(e, failed, "remove '%s'", path);
@@ -348,8 +354,9 @@ const char *image_host_missing(void)
 
 	for (unsigned i = 0; i < ARRAY_LEN(needs) && len < sizeof sentence; i++) {
 		if (access(needs[i], X_OK) == 0) continue;
-		len += (size_t)snprintf(sentence + len, sizeof sentence - len, "%s %s",
-		                        len ? "," : "this host lacks programs that clients count on:", needs[i]);
+		len += (size_t)snprintf(
+			sentence + len, sizeof sentence - len, "%s %s",
+			len ? "," : "this host lacks programs that clients count on:", needs[i]);
 	}
 	return len ? sentence : NULL;
 }

@@ -11,8 +11,9 @@ static const struct instance {
 	const char *name;
 	struct limits limits;
 } instances[] = {
-#define INSTANCE(name, cpu, memory, disk, most_pids)                                                         \
-	{name, {.memory_bytes = (memory) * MIB, .pids = (most_pids), .cpu_milli = (cpu), .disk_bytes = (disk) * MIB}},
+#define INSTANCE(name, cpu, memory, disk, most_pids) \
+	{name, \
+	 {.memory_bytes = (memory)*MIB, .pids = (most_pids), .cpu_milli = (cpu), .disk_bytes = (disk)*MIB}},
 #include "isolation/instance.def"
 };
 

@@ -1,6 +1,7 @@
 /*
- * privilege.c - asks the host by doing: one sandbox is made like all others will be, from an empty image, and ends
- * before anything runs in it. What cannot be told from the failing step's errno is asked before (root, capabilities).
+ * privilege.c - asks the host by doing: one sandbox is made like all others will be, from an empty image, and
+ * ends before anything runs in it. What cannot be told from the failing step's errno is asked before (root,
+ * capabilities).
  */
 #include "isolation/privilege.h"
 
@@ -34,10 +35,12 @@ static const struct {
 	unsigned number;
 	const char *name;
 } capabilities[] = {
-	{CAP_CHOWN, "CAP_CHOWN"},       {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"}, {CAP_FOWNER, "CAP_FOWNER"},
-	{CAP_FSETID, "CAP_FSETID"},     {CAP_KILL, "CAP_KILL"},                 {CAP_MKNOD, "CAP_MKNOD"},
-	{CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {CAP_SETFCAP, "CAP_SETFCAP"},         {CAP_SETGID, "CAP_SETGID"},
-	{CAP_SETUID, "CAP_SETUID"},     {CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},       {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
+	{CAP_CHOWN, "CAP_CHOWN"},         {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
+	{CAP_FOWNER, "CAP_FOWNER"},       {CAP_FSETID, "CAP_FSETID"},
+	{CAP_KILL, "CAP_KILL"},           {CAP_MKNOD, "CAP_MKNOD"},
+	{CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {CAP_SETFCAP, "CAP_SETFCAP"},
+	{CAP_SETGID, "CAP_SETGID"},       {CAP_SETUID, "CAP_SETUID"},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}, {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
 };
 
 static int capabilities_check(struct err *e)
@@ -50,7 +53,7 @@ static int capabilities_check(struct err *e)
 	for (unsigned i = 0; i < ARRAY_LEN(capabilities); i++)
 		if (!(words[capabilities[i].number / 32].effective & (1u << capabilities[i].number % 32)))
 			return err_say(e, -EPERM, "root lacks %s here: run outside of a restricted container",
-			               capabilities[i].name);
+				       capabilities[i].name);
 	return 0;
 }
 
@@ -64,14 +67,15 @@ struct trial {
 
 static int trial_dirs_make(struct trial *t, struct err *e)
 {
-	static const char *const parts[] = {"root",     "root/dev", "root/proc",  "root/run",
-	                                    "root/run/shm", "data", "data/upper", "data/work"};
+	static const char *const parts[] = {"root",         "root/dev", "root/proc",  "root/run",
+					    "root/run/shm", "data",     "data/upper", "data/work"};
 	auto_close int fd = -1;
 
 	if (!mkdtemp(t->dir)) return err_set(e, -errno, "make '%s'", t->dir);
 	fd = open(t->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (unsigned i = 0; i < ARRAY_LEN(parts); i++)
-		if (mkdirat(fd, parts[i], 0755) < 0) return err_set(e, -errno, "make '%s/%s'", t->dir, parts[i]);
+		if (mkdirat(fd, parts[i], 0755) < 0)
+			return err_set(e, -errno, "make '%s/%s'", t->dir, parts[i]);
 	return 0;
 }
 
@@ -92,23 +96,32 @@ static int trial_contain(const struct trial *t, struct err *shared)
 	static struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = {.len = 1, .filter = &allow};
 	const struct contain_spec spec = {
-		.id = "trial", .base_id = t->kit.base_id, .userns_fd = t->kit.userns_fd, .netns_fd = t->kit.netns_fd,
-		.root_tree_fd = t->kit.root_tree_fd, .usr_tree_fd = -1, .data_tree_fd = t->data_tree_fd, .filter = &filter,
+		.id = "trial",
+		.base_id = t->kit.base_id,
+		.userns_fd = t->kit.userns_fd,
+		.netns_fd = t->kit.netns_fd,
+		.root_tree_fd = t->kit.root_tree_fd,
+		.usr_tree_fd = -1,
+		.data_tree_fd = t->data_tree_fd,
+		.filter = &filter,
 	};
 	int status;
 	pid_t pid;
 
 	if (contain_prepare(shared) < 0) return 1;
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD, 0, 0, 0, 0);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD, 0,
+			     0, 0, 0);
 	if (pid < 0) return (void)err_set(shared, -errno, "make mount, pid, ipc and uts namespaces"), 1;
 	if (pid == 0) _exit(contain(&spec, shared) < 0);
-	if (waitpid(pid, &status, 0) < 0) return (void)err_set(shared, -errno, "wait for the trial sandbox"), 1;
+	if (waitpid(pid, &status, 0) < 0)
+		return (void)err_set(shared, -errno, "wait for the trial sandbox"), 1;
 	return status != 0;
 }
 
 static int trial_run(const struct trial *t, struct err *e)
 {
-	struct err *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct err *shared =
+		mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = 0, r = 0;
 	pid_t pid;
 

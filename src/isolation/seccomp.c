@@ -11,7 +11,7 @@
 
 struct row {
 	uint16_t number;
-	uint8_t sandbox, front;         /* enum verdict */
+	uint8_t sandbox, front; /* enum verdict */
 };
 
 static const struct row rows[] = {
@@ -19,7 +19,8 @@ static const struct row rows[] = {
 #include "isolation/syscalls.def"
 };
 
-/* Filled at the first call, which is the zygote's or a main program's before it has threads; only read afterwards. */
+/* Filled at the first call, which is the zygote's or a main program's before it has threads; only read
+ * afterwards. */
 static struct seccomp_program sandbox_program, front_program;
 
 const struct sock_fprog *seccomp_sandbox_filter(void)
@@ -27,7 +28,8 @@ const struct sock_fprog *seccomp_sandbox_filter(void)
 	uint8_t verdicts[SYSCALL_NUMBERS] = {0};
 
 	if (sandbox_program.prog.len) return &sandbox_program.prog;
-	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) verdicts[rows[i].number] = rows[i].sandbox;
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		verdicts[rows[i].number] = rows[i].sandbox;
 	seccomp_tree_build(verdicts, &sandbox_program);
 	return &sandbox_program.prog;
 }
@@ -37,7 +39,8 @@ const struct sock_fprog *seccomp_front_filter(void)
 	uint8_t verdicts[SYSCALL_NUMBERS] = {0};
 
 	if (front_program.prog.len) return &front_program.prog;
-	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) verdicts[rows[i].number] = rows[i].front;
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		verdicts[rows[i].number] = rows[i].front;
 	seccomp_tree_build(verdicts, &front_program);
 	return &front_program.prog;
 }

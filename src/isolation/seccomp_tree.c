@@ -1,15 +1,16 @@
 /*
  * seccomp_tree.c - theory of operation.
  *
- * The program first ends what is not of this architecture (a 32-bit call has other numbers), then finds the number's
- * verdict by binary search over ranges of equal verdicts, six or seven comparisons deep:
+ * The program first ends what is not of this architecture (a 32-bit call has other numbers), then finds the
+ * number's verdict by binary search over ranges of equal verdicts, six or seven comparisons deep:
  *
  *             >= 165 ?                       each inner node is one JGE: "yes" jumps over the left subtree,
  *            no/    \yes                     "no" falls into it;
  *       >= 101 ?     >= 300 ?                each leaf ends the program: one RET, or a test of arguments.
  *        /    \       /    \
  *
- * The kernel runs it once a number and remembers the plain ALLOWs in a bitmap, so its length matters for loading only.
+ * The kernel runs it once a number and remembers the plain ALLOWs in a bitmap, so its length matters for
+ * loading only.
  */
 #include "isolation/seccomp_tree.h"
 
@@ -75,19 +76,23 @@ struct values {
 	const uint32_t *v;
 	unsigned n;
 };
-#define VALUES(...) ((struct values){(const uint32_t[]){__VA_ARGS__}, ARRAY_LEN(((const uint32_t[]){__VA_ARGS__}))})
+#define VALUES(...) \
+	((struct values){(const uint32_t[]){__VA_ARGS__}, ARRAY_LEN(((const uint32_t[]){__VA_ARGS__}))})
 
 /* ARG is one of the values: IF_SO, else OTHERWISE. */
-static void judge_value(struct seccomp_program *p, unsigned arg, struct values list, uint32_t if_so, uint32_t otherwise)
+static void judge_value(struct seccomp_program *p, unsigned arg, struct values list, uint32_t if_so,
+			uint32_t otherwise)
 {
 	load_arg(p, arg);
-	for (unsigned i = 0; i < list.n; i++) jump(p, BPF_JEQ, list.v[i], list.n - i, 0);
+	for (unsigned i = 0; i < list.n; i++)
+		jump(p, BPF_JEQ, list.v[i], list.n - i, 0);
 	finish(p, otherwise);
 	finish(p, if_so);
 }
 
 /* ARG has one of the bits: IF_SO, else OTHERWISE. */
-static void judge_bits(struct seccomp_program *p, unsigned arg, uint32_t bits, uint32_t if_so, uint32_t otherwise)
+static void judge_bits(struct seccomp_program *p, unsigned arg, uint32_t bits, uint32_t if_so,
+		       uint32_t otherwise)
 {
 	load_arg(p, arg);
 	jump(p, BPF_JSET, bits, 0, 1);
@@ -109,16 +114,18 @@ static void judge_socket(struct seccomp_program *p)
 	judge_value(p, 0, families, ALLOWED, ANSWER(EAFNOSUPPORT));
 }
 
-/* The bits mean this in clone(2) and unshare(2); CLONE_NEWTIME is unshare's only, in clone it is part of the signal. */
-#define NEW_NAMESPACES                                                                                       \
-	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |   \
-		    CLONE_NEWNET))
+/* The bits mean this in clone(2) and unshare(2); CLONE_NEWTIME is unshare's only, in clone it is part of the
+ * signal. */
+#define NEW_NAMESPACES \
+	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+		    CLONE_NEWPID | CLONE_NEWNET))
 
 #define OPEN_CHANGES ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC))
 
-/* PER_LINUX32 is what `setarch i686 uname -m` wants; no randomisation and old uname are what debuggers want. */
-#define PERSONALITIES                                                                                        \
-	VALUES(PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE, UNAME26, PER_LINUX32 | UNAME26,                          \
+/* PER_LINUX32 is what `setarch i686 uname -m` wants; no randomisation and old uname are what debuggers want.
+ */
+#define PERSONALITIES \
+	VALUES(PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE, UNAME26, PER_LINUX32 | UNAME26, \
 	       ADDR_NO_RANDOMIZE | UNAME26, 0xffffffff)
 
 static void leaf(struct seccomp_program *p, enum verdict verdict)
@@ -140,12 +147,12 @@ static void leaf(struct seccomp_program *p, enum verdict verdict)
 	case VERDICT_READ_ONLY_OPEN: judge_bits(p, 1, OPEN_CHANGES, ANSWER(EPERM), ALLOWED); break;
 	case VERDICT_READ_ONLY_OPENAT: judge_bits(p, 2, OPEN_CHANGES, ANSWER(EPERM), ALLOWED); break;
 	case VERDICT_QUIET_IOCTL:
-		judge_value(p, 1, VALUES(FIONBIO, FIONREAD, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, TIOCOUTQ), ALLOWED,
-		            ANSWER(EPERM));
+		judge_value(p, 1, VALUES(FIONBIO, FIONREAD, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, TIOCOUTQ),
+			    ALLOWED, ANSWER(EPERM));
 		break;
 	case VERDICT_QUIET_PRCTL:
 		judge_value(p, 0, VALUES(PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_SET_VMA), ALLOWED,
-		            ANSWER(EPERM));
+			    ANSWER(EPERM));
 		break;
 	}
 }
@@ -153,7 +160,7 @@ static void leaf(struct seccomp_program *p, enum verdict verdict)
 /* ---- the tree ---- */
 
 struct range {
-	uint32_t first;                 /* up to the next one's */
+	uint32_t first; /* up to the next one's */
 	enum verdict verdict;
 };
 
@@ -168,7 +175,7 @@ static void tree(struct seccomp_program *p, const struct range *ranges, unsigned
 	node = jump(p, BPF_JGE, ranges[half].first, 0, 0);
 	tree(p, ranges, half);
 	left = p->prog.len - node - 1;
-	assert(left <= 255);            /* what a conditional jump reaches */
+	assert(left <= 255); /* what a conditional jump reaches */
 	p->code[node].jt = (uint8_t)left;
 	tree(p, ranges + half, n - half);
 }
@@ -180,7 +187,8 @@ static unsigned ranges_find(const uint8_t verdicts[SYSCALL_NUMBERS], struct rang
 	for (uint32_t nr = 0; nr < SYSCALL_NUMBERS; nr++)
 		if (n == 0 || verdicts[nr] != ranges[n - 1].verdict)
 			ranges[n++] = (struct range){nr, (enum verdict)verdicts[nr]};
-	if (ranges[n - 1].verdict != VERDICT_UNKNOWN) ranges[n++] = (struct range){SYSCALL_NUMBERS, VERDICT_UNKNOWN};
+	if (ranges[n - 1].verdict != VERDICT_UNKNOWN)
+		ranges[n++] = (struct range){SYSCALL_NUMBERS, VERDICT_UNKNOWN};
 	return n;
 }
 

@@ -9,7 +9,7 @@
 
 /* What syscalls.def says, in one byte a number. */
 enum verdict {
-	VERDICT_UNKNOWN = 0,            /* not in the table: ENOSYS */
+	VERDICT_UNKNOWN = 0, /* not in the table: ENOSYS */
 	VERDICT_ALLOW,
 	VERDICT_EPERM,
 	VERDICT_ENOSYS,
@@ -33,7 +33,7 @@ enum verdict {
 
 struct seccomp_program {
 	struct sock_filter code[SECCOMP_PROGRAM_MAX];
-	struct sock_fprog prog;         /* points to code */
+	struct sock_fprog prog; /* points to code */
 };
 
 /* Asserts that the program fits; the unit suite builds each one. */

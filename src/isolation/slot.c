@@ -1,13 +1,14 @@
 /*
  * slot.c - theory of operation.
  *
- * A user namespace needs a process to be born with, and its maps are written from outside. The process here is a
- * helper that shares our memory and descriptors (nothing to copy), does nothing, and is killed as soon as the namespace
- * is held by a descriptor. It has no exit signal, so that neither SIGCHLD nor a wait for "any child"
- * elsewhere in this program ever notices it, and all signals are blocked, so that no handler of ours runs in it.
+ * A user namespace needs a process to be born with, and its maps are written from outside. The process here
+ * is a helper that shares our memory and descriptors (nothing to copy), does nothing, and is killed as soon
+ * as the namespace is held by a descriptor. It has no exit signal, so that neither SIGCHLD nor a wait for
+ * "any child" elsewhere in this program ever notices it, and all signals are blocked, so that no handler of
+ * ours runs in it.
  *
- * A network namespace is made by moving this one thread into a new one and back. /proc/sys/net shows the namespace of
- * the thread that opens it.
+ * A network namespace is made by moving this one thread into a new one and back. /proc/sys/net shows the
+ * namespace of the thread that opens it.
  */
 #include "isolation/slot.h"
 
@@ -37,7 +38,8 @@ static int helper_main(void *unused)
 {
 	(void)unused;
 	/* Not pause(): as a cancellation point it would write into the thread state that we share. */
-	for (;;) (void)syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+	for (;;)
+		(void)syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 	return 0;
 }
 
@@ -92,7 +94,8 @@ static int userns_make(uint32_t base_id, int *ret_fd, struct err *e)
 	r = helper_userns_open(pid, base_id, ret_fd, e);
 	(void)kill(pid, SIGKILL);
 	/* It lives on our stack: we may not return before it is gone. */
-	while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {}
+	while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {
+	}
 	return r;
 }
 
@@ -103,11 +106,13 @@ static int loopback_raise(struct err *e)
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0) return err_set(e, -errno, "raise the loopback interface");
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
+		return err_set(e, -errno, "raise the loopback interface");
 	return 0;
 }
 
-/* The sandbox has no power over its network namespace, so what its root expects is allowed to everybody in it. */
+/* The sandbox has no power over its network namespace, so what its root expects is allowed to everybody in
+ * it. */
 static int network_allow(uint32_t base_id, struct err *e)
 {
 	char groups[32];
@@ -160,7 +165,8 @@ static int tree_open(int dir_fd, int userns_fd, uint64_t attributes, int *ret_fd
 
 	if (fd < 0) return err_set(e, -errno, "open a directory as a tree");
 	if (mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-		return err_set(e, -errno, "map the owners of a tree (does its file system support idmapped mounts?)");
+		return err_set(e, -errno,
+			       "map the owners of a tree (does its file system support idmapped mounts?)");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

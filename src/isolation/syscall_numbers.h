@@ -1,6 +1,6 @@
 /*
- * syscall_numbers.h - numbers of calls that are newer than the kernel headers we build with (Linux 6.1). From 424 on a
- * call has the same number on all architectures.
+ * syscall_numbers.h - numbers of calls that are newer than the kernel headers we build with (Linux 6.1). From
+ * 424 on a call has the same number on all architectures.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * facts.c - the inside of a sandbox, fact by fact: the guest tells, facts.def judges. Then tools of the host's /usr do
- * their work in it, and at the end the way a birth's time goes is printed (a measure, never a judgement).
+ * facts.c - the inside of a sandbox, fact by fact: the guest tells, facts.def judges. Then tools of the
+ * host's /usr do their work in it, and at the end the way a birth's time goes is printed (a measure, never a
+ * judgement).
  *
  * One line a check: "ok NAME" or "not ok NAME: found '...', wanted '...'".
  */
@@ -53,7 +54,8 @@ static void fact_find(const char *telling, const char *name, char value[512])
 	(void)snprintf(value, 512, "(not told)");
 	for (const char *line = telling; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		if (strncmp(line, name, len) == 0 && line[len] == ' ')
-			(void)snprintf(value, 512, "%.*s", (int)strcspn(line + len + 1, "\n"), line + len + 1);
+			(void)snprintf(value, 512, "%.*s", (int)strcspn(line + len + 1, "\n"),
+				       line + len + 1);
 }
 
 /* BASE becomes the number. */
@@ -62,9 +64,9 @@ static void pattern_fill(const char *pattern, uint32_t base_id, char filled[512]
 	const char *word = strstr(pattern, "BASE");
 
 	if (word)
-		(void)snprintf(filled, 512, "%.*s%u%s", (int)(word - pattern), pattern, base_id, word + strlen("BASE"));
-	else
-		(void)snprintf(filled, 512, "%s", pattern);
+		(void)snprintf(filled, 512, "%.*s%u%s", (int)(word - pattern), pattern, base_id,
+			       word + strlen("BASE"));
+	else (void)snprintf(filled, 512, "%s", pattern);
 }
 
 static void facts_check(struct stage *s, struct actor *a, bool as_root, const char *host_socket)
@@ -103,7 +105,8 @@ static int host_socket_make(char name[64])
 
 	(void)snprintf(name, 64, "contain-test-%d", (int)getpid());
 	memcpy(at.sun_path + 1, name, strlen(name));
-	if (bind(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) < 0 ||
+	if (bind(fd, (struct sockaddr *)&at,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) < 0 ||
 	    listen(fd, 1) < 0)
 		fail("cannot make a socket: %m");
 	return fd;
@@ -113,19 +116,23 @@ static int host_socket_make(char name[64])
 
 static const struct {
 	uid_t uid;
-	const char *program;            /* skipped, and said so, when the host has it not */
+	const char *program; /* skipped, and said so, when the host has it not */
 	const char *script, *wanted;
 } tools[] = {
 	{1000, "/usr/bin/bash", "set -o pipefail; cd && pwd && echo $((6*7)) | cat", "/workspace?42?"},
 	{1000, "/usr/bin/id", "id -un; id -Gn", "sandbox?sandbox?"},
-	{1000, "/usr/bin/git", "git init -q r && cd r && git -c user.name=n -c user.email=e commit -q --allow-empty -m m &&"
-	                       " git log --format=%s", "m?"},
-	{1000, "/usr/bin/python3", "/usr/bin/python3 -c 'import multiprocessing as m; print(sum(m.Pool(2).map(abs, [-1, -2])))'",
-	 "3?"},
-	{1000, "/usr/bin/python3", "/usr/bin/python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'",
+	{1000, "/usr/bin/git",
+	 "git init -q r && cd r && git -c user.name=n -c user.email=e commit -q --allow-empty -m m &&"
+	 " git log --format=%s",
+	 "m?"},
+	{1000, "/usr/bin/python3",
+	 "/usr/bin/python3 -c 'import multiprocessing as m; print(sum(m.Pool(2).map(abs, [-1, -2])))'", "3?"},
+	{1000, "/usr/bin/python3",
+	 "/usr/bin/python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'",
 	 "127.0.0.1?"},
 	{1000, "/usr/bin/node", "node -e 'setTimeout(() => console.log(process.pid > 1), 1)'", "true?"},
-	{1000, "/usr/bin/script", "script -qec 'test -t 0 && echo terminal' /dev/null </dev/null", "*terminal*"},
+	{1000, "/usr/bin/script", "script -qec 'test -t 0 && echo terminal' /dev/null </dev/null",
+	 "*terminal*"},
 	{0, "/usr/bin/su", "su sandbox -c 'id -u'", "1000?"},
 	{0, "/usr/sbin/useradd", "useradd -m one && su one -c 'id -un; cd; pwd'", "one?/home/one?"},
 	{0, "/usr/bin/chown", "touch f && chown 1000:1000 f && stat -c %u:%g f", "1000:1000?"},
@@ -152,8 +159,10 @@ static void tools_check(struct actor *a)
 
 static void neighbours_check(struct actor *a, struct actor *b)
 {
-	const char *const leave[STAGE_ARGS] = {"/usr/bin/bash", "-c", "echo mine >/workspace/mark; echo mine >/dev/shm/mark"};
-	const char *const look[STAGE_ARGS] = {"/usr/bin/bash", "-c", "cat /workspace/mark /dev/shm/mark 2>/dev/null; echo end"};
+	const char *const leave[STAGE_ARGS] = {"/usr/bin/bash", "-c",
+					       "echo mine >/workspace/mark; echo mine >/dev/shm/mark"};
+	const char *const look[STAGE_ARGS] = {"/usr/bin/bash", "-c",
+					      "cat /workspace/mark /dev/shm/mark 2>/dev/null; echo end"};
 	auto_buf struct buf out = buf_with_cap(1 << 16);
 
 	(void)actor_run(a, 1000, leave, &out);

@@ -84,7 +84,8 @@ static bool packet_receive(int fd, struct packet *p, int fds[KIT_FDS])
 		char room[CMSG_SPACE(sizeof(int) * KIT_FDS)];
 	} control = {0};
 	struct iovec io = {p, sizeof *p};
-	struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
 
 	if (recvmsg(fd, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *p) return false;
 	if (fds && m.msg_controllen)
@@ -96,10 +97,12 @@ static bool packet_receive(int fd, struct packet *p, int fds[KIT_FDS])
 
 static void agent_exec(const struct packet *p, int out_fd)
 {
-	char *argv[STAGE_ARGS + 1], *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin", (char *)"HOME=/workspace", NULL};
+	char *argv[STAGE_ARGS + 1],
+		*envp[] = {(char *)"PATH=/usr/sbin:/usr/bin", (char *)"HOME=/workspace", NULL};
 	unsigned n = 0;
 
-	while (n < STAGE_ARGS && p->text[n][0]) argv[n] = (char *)p->text[n], n++;
+	while (n < STAGE_ARGS && p->text[n][0])
+		argv[n] = (char *)p->text[n], n++;
 	argv[n] = NULL;
 	if (dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0) _exit(126);
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || setresgid(p->uid, p->uid, p->uid) < 0) _exit(126);
@@ -118,7 +121,7 @@ static int agent_run(const struct packet *p, int out_fd)
 	if (pid < 0) return -1;
 	for (;;) {
 		int one;
-		pid_t ended = waitpid(-1, &one, 0);     /* orphans of earlier programs too */
+		pid_t ended = waitpid(-1, &one, 0); /* orphans of earlier programs too */
 
 		if (ended == pid) return one;
 		if (ended < 0 && errno != EINTR) return status;
@@ -134,13 +137,19 @@ static void agent_main(int fd)
 
 	if (!packet_receive(fd, &p, kit)) _exit(0);
 	begin = now_us();
-	p.result = contain(&(struct contain_spec){.id = p.text[0], .base_id = p.base_id, .userns_fd = kit[KIT_USERNS],
-	                                          .netns_fd = kit[KIT_NETNS], .root_tree_fd = kit[KIT_ROOT],
-	                                          .usr_tree_fd = kit[KIT_USR], .data_tree_fd = kit[KIT_DATA],
-	                                          .filter = seccomp_sandbox_filter()}, &e);
+	p.result = contain(&(struct contain_spec){.id = p.text[0],
+						  .base_id = p.base_id,
+						  .userns_fd = kit[KIT_USERNS],
+						  .netns_fd = kit[KIT_NETNS],
+						  .root_tree_fd = kit[KIT_ROOT],
+						  .usr_tree_fd = kit[KIT_USR],
+						  .data_tree_fd = kit[KIT_DATA],
+						  .filter = seccomp_sandbox_filter()},
+			   &e);
 	p.us = now_us() - begin;
 	(void)snprintf(p.text[0], sizeof p.text[0], "%.150s", e.text);
-	for (unsigned i = 0; i < KIT_FDS; i++) (void)close(kit[i]);
+	for (unsigned i = 0; i < KIT_FDS; i++)
+		(void)close(kit[i]);
 	null_fd = p.result == 0 ? open("/dev/null", O_RDWR) : -1;
 	if (null_fd >= 0) (void)dup2(null_fd, 0), (void)dup2(null_fd, 2), (void)close(null_fd);
 	packet_send(fd, &p, NULL, 0);
@@ -231,7 +240,8 @@ static void file_copy(const char *from, const char *to)
 	ssize_t n;
 
 	if (in < 0 || out < 0) fail("stage: copy '%s' to '%s': %m", from, to);
-	do n = sendfile(out, in, NULL, 1 << 20);
+	do
+		n = sendfile(out, in, NULL, 1 << 20);
 	while (n > 0);
 	if (n < 0) fail("stage: copy '%s': %m", from);
 }
@@ -274,7 +284,8 @@ static void agent_start(struct stage *s, struct actor *a)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) fail("stage: socketpair: %m");
 	packet_send(s->zygote_fd, &p, &pair[1], 1);
 	(void)close(pair[1]);
-	if (!packet_receive(s->zygote_fd, &p, NULL) || (pid_t)p.uid <= 0) fail("stage: the zygote made no agent");
+	if (!packet_receive(s->zygote_fd, &p, NULL) || (pid_t)p.uid <= 0)
+		fail("stage: the zygote made no agent");
 	a->pid = (pid_t)p.uid;
 	a->clone_us = p.us;
 	a->fd = pair[0];
@@ -297,7 +308,8 @@ void actor_make(struct stage *s, unsigned slot, const char *file, struct actor *
 	if (p.result < 0) fail("stage: contain: %s", p.text[0]);
 	a.bind_us = now_us() - begin;
 	a.contain_us = p.us;
-	for (unsigned i = 0; i < KIT_FDS; i++) (void)close(kit[i]);
+	for (unsigned i = 0; i < KIT_FDS; i++)
+		(void)close(kit[i]);
 	*ret = a;
 }
 

@@ -1,8 +1,10 @@
 /*
- * stage.h - plays keeper, zygote and agent, so that a sandbox can be looked at from inside without any of the three.
+ * stage.h - plays keeper, zygote and agent, so that a sandbox can be looked at from inside without any of the
+ * three.
  *
- * A stage has one temporary state directory and one image; each actor on it is a process that called contain(), is
- * pid 1 of its sandbox, and runs programs when told. Errors end the test program with a sentence.
+ * A stage has one temporary state directory and one image; each actor on it is a process that called
+ * contain(), is pid 1 of its sandbox, and runs programs when told. Errors end the test program with a
+ * sentence.
  */
 #pragma once
 
@@ -22,7 +24,7 @@ struct stage {
 struct actor {
 	uint32_t base_id;
 	pid_t pid;
-	int fd;                 /* to the mini-agent */
+	int fd; /* to the mini-agent */
 	char data_dir[128];
 	unsigned kit_us, bind_us, clone_us, contain_us; /* what the steps took */
 };

@@ -1,4 +1,5 @@
-/* guest.c - `guest WORD PATH SOCKET`: all facts. WORD must not be seen anywhere, PATH and SOCKET are the host's. */
+/* guest.c - `guest WORD PATH SOCKET`: all facts. WORD must not be seen anywhere, PATH and SOCKET are the
+ * host's. */
 #include "guest.h"
 
 #include <stdarg.h>
@@ -15,7 +16,7 @@ void fact(const char *name, const char *format, ...)
 	(void)vprintf(format, args);
 	(void)printf("\n");
 	va_end(args);
-	(void)fflush(stdout);           /* a probe may be the end of us */
+	(void)fflush(stdout); /* a probe may be the end of us */
 }
 
 void fact_call(const char *name, long result)

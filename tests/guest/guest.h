@@ -1,5 +1,6 @@
 /*
- * guest.h - a static program that runs inside a sandbox and tells what it finds: one fact a line, "name value".
+ * guest.h - a static program that runs inside a sandbox and tells what it finds: one fact a line, "name
+ * value".
  *
  * It judges nothing: what the values should be stands in tests/contain/facts.def.
  */

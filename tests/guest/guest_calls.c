@@ -1,4 +1,5 @@
-/* guest_calls.c - system calls that a sandbox must not have, made for real; each argument would do the deed. */
+/* guest_calls.c - system calls that a sandbox must not have, made for real; each argument would do the deed.
+ */
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/keyctl.h>
@@ -54,7 +55,8 @@ void tell_mounting(void)
 void tell_machinery(void)
 {
 	struct perf_event_attr perf = {.type = PERF_TYPE_SOFTWARE, .size = sizeof perf};
-	union bpf_attr bpf = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+	union bpf_attr bpf = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 	struct timespec now;
 	char byte;
 	struct iovec ours = {&byte, 1}, theirs = {(void *)&now, 1};
@@ -75,7 +77,8 @@ void tell_machinery(void)
 	fact_call("finit_module", syscall(SYS_finit_module, 0, "", 0));
 	fact_call("delete_module", syscall(SYS_delete_module, "none", 0));
 	fact_call("kexec_load", syscall(SYS_kexec_load, 0, 0, NULL, 0));
-	fact_call("reboot", syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_CAD_OFF, NULL));
+	fact_call("reboot", syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2,
+				    LINUX_REBOOT_CMD_CAD_OFF, NULL));
 	fact_call("swapon", swapon("/tmp/none", 0));
 	fact_call("acct", acct(NULL));
 	fact_call("syslog", syscall(SYS_syslog, 10, NULL, 0));

@@ -90,7 +90,8 @@ static void fact_open(const char *name, const char *path, int flags)
 
 void tell_identity(void)
 {
-	static const char *const fields[] = {"CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp", "Groups"};
+	static const char *const fields[] = {"CapInh",     "CapPrm",  "CapEff", "CapAmb",
+					     "NoNewPrivs", "Seccomp", "Groups"};
 	char name[64], host[65] = "";
 	struct rlimit limit;
 	mode_t mask = umask(022);
@@ -118,7 +119,8 @@ static unsigned visible_processes(void)
 	struct dirent *entry;
 	unsigned n = 0;
 
-	while (dir && (entry = readdir(dir))) n += entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
 	if (dir) (void)closedir(dir);
 	return n;
 }
@@ -129,13 +131,15 @@ static void tell_descriptors(void)
 	char text[256] = "";
 
 	for (int fd = 0; fd < 1024; fd++)
-		if (fcntl(fd, F_GETFD) >= 0) (void)sprintf(text + strlen(text), "%s%d", text[0] ? "," : "", fd);
+		if (fcntl(fd, F_GETFD) >= 0)
+			(void)sprintf(text + strlen(text), "%s%d", text[0] ? "," : "", fd);
 	fact("open_descriptors", "%s", text);
 }
 
 void tell_processes(void)
 {
-	static const char *const shut[] = {"environ", "maps", "fd", "exe", "root", "cwd", "mem", "map_files", "ns/mnt"};
+	static const char *const shut[] = {"environ", "maps", "fd",        "exe",   "root",
+					   "cwd",     "mem",  "map_files", "ns/mnt"};
 
 	tell_descriptors();
 	fact("parent", "%d", (int)getppid());
@@ -163,7 +167,7 @@ static void tell_mounts(void)
 
 	while (mounts && (m = getmntent(mounts))) {
 		if (strncmp(m->mnt_type, "cgroup", 6) == 0) (void)strcpy(cgroups, "mounted");
-		if (strncmp(m->mnt_dir, "/proc/", 6) == 0) continue;    /* masks have facts of their own */
+		if (strncmp(m->mnt_dir, "/proc/", 6) == 0) continue; /* masks have facts of their own */
 		(void)sprintf(text + strlen(text), "%s%s", text[0] ? "," : "", m->mnt_dir);
 	}
 	if (mounts) (void)endmntent(mounts);
@@ -198,7 +202,8 @@ static bool file_mentions(const char *path, const char *word)
 	FILE *f = fopen(path, "re");
 	bool found = false;
 
-	while (f && fgets(line, sizeof line, f)) found |= strstr(line, word) != NULL;
+	while (f && fgets(line, sizeof line, f))
+		found |= strstr(line, word) != NULL;
 	if (f) (void)fclose(f);
 	return found;
 }
@@ -302,7 +307,8 @@ static void tell_terminal(void)
 	fact_call("openpty", openpty(&ours, &theirs, NULL, NULL, NULL));
 	(void)ttyname_r(theirs, name, sizeof name);
 	fact("terminal_name", "%s", name);
-	fact("terminal_echo", "%s", write(ours, "x", 1) == 1 && read(ours, &byte, 1) == 1 && byte == 'x' ? "yes" : "no");
+	fact("terminal_echo", "%s",
+	     write(ours, "x", 1) == 1 && read(ours, &byte, 1) == 1 && byte == 'x' ? "yes" : "no");
 	fact_call("terminal_mode", fchmod(theirs, 0600));
 	(void)close(ours);
 	(void)close(theirs);
@@ -355,8 +361,10 @@ static int connect_udp(const char *address)
 
 static void tell_loopback(void)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int on = 1;
 
 	(void)setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

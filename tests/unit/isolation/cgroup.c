@@ -26,7 +26,8 @@ static int setup(void **state)
 
 	(void)state;
 	(void)snprintf(name, sizeof name, "unit-%d", (int)getpid());
-	if (geteuid() != 0 || cgroups_open(name, &cgroups, &e) < 0) print_message("skip: needs root and cgroups: %s\n", e.text);
+	if (geteuid() != 0 || cgroups_open(name, &cgroups, &e) < 0)
+		print_message("skip: needs root and cgroups: %s\n", e.text);
 	return 0;
 }
 
@@ -37,7 +38,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define NEEDS_CGROUPS()                                                                                      \
+#define NEEDS_CGROUPS() \
 	if (!cgroups) skip()
 
 static void make(const char *id, const struct limits *limits, int fds[3])
@@ -49,7 +50,8 @@ static void make(const char *id, const struct limits *limits, int fds[3])
 
 static void fds_close(int fds[3])
 {
-	for (unsigned i = 0; i < 3; i++) fds[i] = fd_close(fds[i]);
+	for (unsigned i = 0; i < 3; i++)
+		fds[i] = fd_close(fds[i]);
 }
 
 /* A process that attaches itself as the header says and waits. READY_FD ends when it has. */
@@ -70,7 +72,8 @@ static pid_t member_start(const int fds[3], const char *leaf)
 		if (fd_write_file(fds[0], procs, "0") < 0) _exit(2);
 		(void)close(ready[0]);
 		if (write(ready[1], "r", 1) != 1) _exit(3);
-		for (;;) (void)pause();
+		for (;;)
+			(void)pause();
 	}
 	(void)close(ready[1]);
 	ASSERT_EQ(read(ready[0], &byte, 1), 1);
@@ -104,12 +107,12 @@ TEST(a_group_is_made_used_and_removed)
 	ASSERT_OK(cgroup_usage(cgroups, "abc", &usage));
 	ASSERT_EQ(usage.pids, 1);
 	ASSERT_EQ(usage.oom_kills, 0);
-	ASSERT_EQ(cgroup_remove(cgroups, "abc"), -EBUSY);       /* it was killed, and is not reaped yet */
+	ASSERT_EQ(cgroup_remove(cgroups, "abc"), -EBUSY); /* it was killed, and is not reaped yet */
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	remove_patiently("abc");
 	ASSERT_EQ(cgroup_usage(cgroups, "abc", &usage), -ENOENT);
-	ASSERT_OK(cgroup_remove(cgroups, "abc"));               /* gone is gone */
+	ASSERT_OK(cgroup_remove(cgroups, "abc")); /* gone is gone */
 	fds_close(fds);
 }
 
@@ -147,8 +150,10 @@ TEST(too_many_processes_are_refused_and_counted)
 		pid_t one;
 
 		if (fd_write_file(fds[0], "leaf/cgroup.procs", "0") < 0) _exit(1);
-		one = fork();                   /* the second process: fits */
-		if (one == 0) for (;;) (void)pause();
+		one = fork(); /* the second process: fits */
+		if (one == 0)
+			for (;;)
+				(void)pause();
 		_exit(one > 0 && fork() < 0 && errno == EAGAIN ? 0 : 2);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
@@ -156,7 +161,7 @@ TEST(too_many_processes_are_refused_and_counted)
 	ASSERT_OK(cgroup_usage(cgroups, "few", &usage));
 	ASSERT_EQ(usage.pids_refused, 1);
 	fds_close(fds);
-	remove_patiently("few");                /* kills the one that waits */
+	remove_patiently("few"); /* kills the one that waits */
 }
 
 TEST(too_much_memory_kills_and_is_counted)
@@ -175,7 +180,8 @@ TEST(too_much_memory_kills_and_is_counted)
 		for (unsigned i = 1; i < 3; i++)
 			if (fds[i] >= 0 && write(fds[i], "0", 1) != 1) _exit(1);
 		bytes = malloc(64 << 20);
-		for (size_t i = 0; bytes && i < 64 << 20; i += 4096) bytes[i] = 1;
+		for (size_t i = 0; bytes && i < 64 << 20; i += 4096)
+			bytes[i] = 1;
 		_exit(2);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
@@ -202,7 +208,9 @@ TEST(the_sweep_tells_each_sandbox_once_and_not_the_agents)
 	int fds[3], status;
 	pid_t pid = fork();
 
-	if (pid == 0) for (;;) (void)pause();
+	if (pid == 0)
+		for (;;)
+			(void)pause();
 	if (cgroups) {
 		make("swept", &none, fds);
 		fds_close(fds);
@@ -223,16 +231,19 @@ TEST(a_cpu_limit_is_a_share_of_time_unless_it_is_all)
 
 	ASSERT_EQ(cgroup_cpu_quota_us(&(struct limits){.cpu_milli = 0}), 0);
 	ASSERT_EQ(cgroup_cpu_quota_us(&(struct limits){.cpu_milli = 500}), 50000);
-	ASSERT_EQ(cgroup_cpu_quota_us(&(struct limits){.cpu_milli = 1}), 1000);         /* the kernel's least */
+	ASSERT_EQ(cgroup_cpu_quota_us(&(struct limits){.cpu_milli = 1}), 1000); /* the kernel's least */
 	ASSERT_EQ(cgroup_cpu_quota_us(&(struct limits){.cpu_milli = (uint32_t)cores * 1000}), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RUN(a_group_is_made_used_and_removed), RUN(the_agent_owns_its_groups_and_not_its_limits),
-		RUN(too_many_processes_are_refused_and_counted), RUN(too_much_memory_kills_and_is_counted),
-		RUN(the_sweep_tells_each_sandbox_once_and_not_the_agents), RUN(a_cpu_limit_is_a_share_of_time_unless_it_is_all),
+		RUN(a_group_is_made_used_and_removed),
+		RUN(the_agent_owns_its_groups_and_not_its_limits),
+		RUN(too_many_processes_are_refused_and_counted),
+		RUN(too_much_memory_kills_and_is_counted),
+		RUN(the_sweep_tells_each_sandbox_once_and_not_the_agents),
+		RUN(a_cpu_limit_is_a_share_of_time_unless_it_is_all),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

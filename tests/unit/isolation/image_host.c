@@ -49,16 +49,17 @@ static unsigned entries(const char *path)
 	unsigned n = 0;
 
 	assert_non_null(d);
-	while ((entry = readdir(d))) n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	while ((entry = readdir(d)))
+		n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 	(void)closedir(d);
 	return n;
 }
 
 /* Root only: the skeleton gives files away. */
-#define NEEDS_ROOT()                                                                                         \
-	if (geteuid() != 0) {                                                                                \
-		print_message("skip: needs root\n");                                                         \
-		skip();                                                                                      \
+#define NEEDS_ROOT() \
+	if (geteuid() != 0) { \
+		print_message("skip: needs root\n"); \
+		skip(); \
 	}
 
 TEST(the_skeleton_has_owners_and_modes)
@@ -68,10 +69,18 @@ TEST(the_skeleton_has_owners_and_modes)
 		mode_t mode;
 		uid_t owner;
 	} wanted[] = {
-		{".", S_IFDIR | 0755, 0},           {"workspace", S_IFDIR | 0755, 1000}, {"home/sandbox", S_IFDIR | 0755, 1000},
-		{"root", S_IFDIR | 0700, 0},        {"tmp", S_IFDIR | 01777, 0},         {"run/shm", S_IFDIR | 01777, 0},
-		{"etc/passwd", S_IFREG | 0644, 0},  {"etc/shadow", S_IFREG | 0600, 0},   {"etc/sudoers", S_IFREG | 0440, 0},
-		{"bin", S_IFLNK | 0777, 0},         {"etc/mtab", S_IFLNK | 0777, 0},     {"proc", S_IFDIR | 0555, 0},
+		{".", S_IFDIR | 0755, 0},
+		{"workspace", S_IFDIR | 0755, 1000},
+		{"home/sandbox", S_IFDIR | 0755, 1000},
+		{"root", S_IFDIR | 0700, 0},
+		{"tmp", S_IFDIR | 01777, 0},
+		{"run/shm", S_IFDIR | 01777, 0},
+		{"etc/passwd", S_IFREG | 0644, 0},
+		{"etc/shadow", S_IFREG | 0600, 0},
+		{"etc/sudoers", S_IFREG | 0440, 0},
+		{"bin", S_IFLNK | 0777, 0},
+		{"etc/mtab", S_IFLNK | 0777, 0},
+		{"proc", S_IFDIR | 0555, 0},
 	};
 	struct image image;
 
@@ -81,7 +90,8 @@ TEST(the_skeleton_has_owners_and_modes)
 		struct stat st;
 
 		ASSERT_OK(fstatat(image.root_fd, wanted[i].path, &st, AT_SYMLINK_NOFOLLOW));
-		if (st.st_mode != wanted[i].mode || st.st_uid != wanted[i].owner || st.st_gid != wanted[i].owner)
+		if (st.st_mode != wanted[i].mode || st.st_uid != wanted[i].owner ||
+		    st.st_gid != wanted[i].owner)
 			fail_msg("%s is %o of %u:%u", wanted[i].path, st.st_mode, st.st_uid, st.st_gid);
 	}
 	image_close(&image);
@@ -89,17 +99,19 @@ TEST(the_skeleton_has_owners_and_modes)
 
 TEST(nothing_secret_comes_along)
 {
-	static const char *const absent[] = {"etc/ssh", "etc/ssl/private", "etc/machine-id", "etc/apt", "etc/shadow-",
-	                                     "etc/sudoers.d", "etc/gitconfig", "etc/npmrc", "etc/pip.conf"};
+	static const char *const absent[] = {"etc/ssh",       "etc/ssl/private", "etc/machine-id",
+					     "etc/apt",       "etc/shadow-",     "etc/sudoers.d",
+					     "etc/gitconfig", "etc/npmrc",       "etc/pip.conf"};
 	char text[4096];
 	struct image image;
 
 	NEEDS_ROOT();
 	image_open(&image);
 	for (unsigned i = 0; i < ARRAY_LEN(absent); i++)
-		if (faccessat(image.root_fd, absent[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0) fail_msg("%s", absent[i]);
+		if (faccessat(image.root_fd, absent[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			fail_msg("%s", absent[i]);
 	ASSERT_TRUE(fd_read_file(image.root_fd, "etc/shadow", text, sizeof text) > 0);
-	assert_null(strchr(text, '$'));         /* no hash */
+	assert_null(strchr(text, '$')); /* no hash */
 	ASSERT_TRUE(fd_read_file(image.root_fd, "etc/hosts", text, sizeof text) > 0);
 	assert_non_null(strstr(text, "127.0.0.1 localhost sandbox\n"));
 	image_close(&image);
@@ -116,7 +128,7 @@ TEST(the_same_content_is_the_same_directory)
 	ASSERT_OK(fstat(first.root_fd, &a));
 	ASSERT_OK(fstat(second.root_fd, &b));
 	ASSERT_TRUE(a.st_ino == b.st_ino && a.st_dev == b.st_dev);
-	ASSERT_EQ(entries(dir), 1);             /* nothing half-made stays behind */
+	ASSERT_EQ(entries(dir), 1); /* nothing half-made stays behind */
 	image_close(&first);
 	image_close(&second);
 }
@@ -133,7 +145,7 @@ TEST(others_are_forgotten_when_asked_and_not_before)
 	ASSERT_OK(mkdir(old, 0755));
 	ASSERT_OK(mkdir(file, 0700));
 	image_open(&image);
-	ASSERT_OK(stat(file, &st));             /* a sandbox may still live on it */
+	ASSERT_OK(stat(file, &st)); /* a sandbox may still live on it */
 	ASSERT_OK(image_host_forget_others(dir, &image, NULL));
 	ASSERT_EQ(stat(old, &st), -1);
 	ASSERT_OK(fstatat(image.root_fd, "etc/passwd", &st, 0));
@@ -159,9 +171,12 @@ TEST(this_host_has_what_clients_count_on)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RUN(the_skeleton_has_owners_and_modes), RUN(nothing_secret_comes_along),
-		RUN(the_same_content_is_the_same_directory), RUN(others_are_forgotten_when_asked_and_not_before),
-		RUN(a_place_that_cannot_be_is_named), RUN(this_host_has_what_clients_count_on),
+		RUN(the_skeleton_has_owners_and_modes),
+		RUN(nothing_secret_comes_along),
+		RUN(the_same_content_is_the_same_directory),
+		RUN(others_are_forgotten_when_asked_and_not_before),
+		RUN(a_place_that_cannot_be_is_named),
+		RUN(this_host_has_what_clients_count_on),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,6 @@
 /*
- * The filters, run through a small interpreter of the instructions they use: every row of syscalls.def, the arguments,
- * and what must hold for any table (each number is decided, the tree is shallow).
+ * The filters, run through a small interpreter of the instructions they use: every row of syscalls.def, the
+ * arguments, and what must hold for any table (each number is decided, the tree is shallow).
  */
 #include "isolation/seccomp.h"
 
@@ -98,8 +98,9 @@ static const struct row rows[] = {
 static bool plain_action(enum verdict v, uint32_t *ret)
 {
 	static const uint32_t actions[] = {
-		[VERDICT_UNKNOWN] = ANSWER(ENOSYS), [VERDICT_ALLOW] = SECCOMP_RET_ALLOW, [VERDICT_EPERM] = ANSWER(EPERM),
-		[VERDICT_ENOSYS] = ANSWER(ENOSYS),  [VERDICT_NOTHING] = ANSWER(0),       [VERDICT_KILL] = SECCOMP_RET_KILL_PROCESS,
+		[VERDICT_UNKNOWN] = ANSWER(ENOSYS), [VERDICT_ALLOW] = SECCOMP_RET_ALLOW,
+		[VERDICT_EPERM] = ANSWER(EPERM),    [VERDICT_ENOSYS] = ANSWER(ENOSYS),
+		[VERDICT_NOTHING] = ANSWER(0),      [VERDICT_KILL] = SECCOMP_RET_KILL_PROCESS,
 	};
 
 	if (v > VERDICT_KILL) return false;
@@ -112,9 +113,11 @@ TEST(every_row_is_answered_as_the_table_says)
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
 		uint32_t wanted;
 
-		if (plain_action(rows[i].sandbox, &wanted) && inside(rows[i].number, ~0ull, ~0ull, ~0ull) != wanted)
+		if (plain_action(rows[i].sandbox, &wanted) &&
+		    inside(rows[i].number, ~0ull, ~0ull, ~0ull) != wanted)
 			fail_msg("sandbox: %s", rows[i].name);
-		if (plain_action(rows[i].front, &wanted) && in_front(rows[i].number, ~0ull, ~0ull, ~0ull) != wanted)
+		if (plain_action(rows[i].front, &wanted) &&
+		    in_front(rows[i].number, ~0ull, ~0ull, ~0ull) != wanted)
 			fail_msg("front: %s", rows[i].name);
 	}
 }
@@ -124,7 +127,8 @@ TEST(no_number_has_two_rows)
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
 		ASSERT_TRUE(rows[i].number >= 0 && rows[i].number < (long)SYSCALL_NUMBERS);
 		for (unsigned k = 0; k < i; k++)
-			if (rows[i].number == rows[k].number) fail_msg("%s and %s", rows[i].name, rows[k].name);
+			if (rows[i].number == rows[k].number)
+				fail_msg("%s and %s", rows[i].name, rows[k].name);
 	}
 }
 
@@ -137,7 +141,8 @@ static bool has_row(long number)
 
 TEST(what_has_no_row_does_not_exist)
 {
-	const long beyond[] = {SYSCALL_NUMBERS - 1, SYSCALL_NUMBERS, 1000, 0x3fffffff, 0x40000000, 0x40000001, 0x7fffffff, -1};
+	const long beyond[] = {SYSCALL_NUMBERS - 1, SYSCALL_NUMBERS, 1000,       0x3fffffff,
+			       0x40000000,          0x40000001,      0x7fffffff, -1};
 
 	for (long number = 0; number < (long)SYSCALL_NUMBERS; number++) {
 		if (has_row(number)) continue;
@@ -154,7 +159,8 @@ TEST(all_calls_of_the_headers_have_a_row)
 {
 #ifdef __x86_64__
 	for (long number = 0; number <= __NR_listns; number++) {
-		if (number > __NR_rseq && number < __NR_pidfd_send_signal) continue;     /* never given out, or uprobes' */
+		if (number > __NR_rseq && number < __NR_pidfd_send_signal)
+			continue; /* never given out, or uprobes' */
 		if (!has_row(number)) fail_msg("%ld", number);
 	}
 #else
@@ -171,12 +177,13 @@ TEST(the_tree_is_shallow_and_the_program_small)
 		ASSERT_TRUE(both[i]->len <= 400);
 		for (long number = 0; number < (long)SYSCALL_NUMBERS; number++) {
 			(void)judge(both[i], number, 0, 0, 0);
-			ASSERT_TRUE(steps <= 3 + 8 + 12);       /* prologue, depth, the longest leaf */
+			ASSERT_TRUE(steps <= 3 + 8 + 12); /* prologue, depth, the longest leaf */
 		}
 	}
 }
 
-/* Any verdicts, not only ours: a table with a change at each number would not fit, one at each fourth must. */
+/* Any verdicts, not only ours: a table with a change at each number would not fit, one at each fourth must.
+ */
 TEST(a_tree_of_any_table_finds_what_went_in)
 {
 	static struct seccomp_program program;
@@ -211,11 +218,12 @@ TEST(another_architecture_ends_the_process)
 
 TEST(clone_makes_processes_and_threads_but_no_namespaces)
 {
-	const uint64_t namespaces[] = {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID,
-	                               CLONE_NEWNET};
+	const uint64_t namespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+				       CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 
 	ASSERT_EQ(inside(__NR_clone, SIGCHLD, 0, 0), SECCOMP_RET_ALLOW);
-	ASSERT_EQ(inside(__NR_clone, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, 0, 0), SECCOMP_RET_ALLOW);
+	ASSERT_EQ(inside(__NR_clone, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, 0, 0),
+		  SECCOMP_RET_ALLOW);
 	for (unsigned i = 0; i < ARRAY_LEN(namespaces); i++) {
 		ASSERT_EQ(inside(__NR_clone, namespaces[i] | SIGCHLD, 0, 0), ANSWER(EPERM));
 		ASSERT_EQ(inside(__NR_unshare, namespaces[i] | CLONE_FILES, 0, 0), ANSWER(EPERM));
@@ -230,7 +238,8 @@ TEST(terminals_cannot_be_typed_into)
 {
 	ASSERT_EQ(inside(__NR_ioctl, 0, TIOCSTI, 0), ANSWER(EPERM));
 	ASSERT_EQ(inside(__NR_ioctl, 0, TIOCLINUX, 0), ANSWER(EPERM));
-	ASSERT_EQ(inside(__NR_ioctl, 0, (UINT64_C(1) << 32) | TIOCSTI, 0), ANSWER(EPERM)); /* the kernel drops the high half */
+	ASSERT_EQ(inside(__NR_ioctl, 0, (UINT64_C(1) << 32) | TIOCSTI, 0),
+		  ANSWER(EPERM)); /* the kernel drops the high half */
 	ASSERT_EQ(inside(__NR_ioctl, 0, TCGETS, 0), SECCOMP_RET_ALLOW);
 	ASSERT_EQ(in_front(__NR_ioctl, 0, FIONBIO, 0), SECCOMP_RET_ALLOW);
 	ASSERT_EQ(in_front(__NR_ioctl, 0, TIOCSTI, 0), ANSWER(EPERM));
@@ -243,15 +252,18 @@ TEST(sockets_are_of_four_families)
 	for (uint64_t family = 0; family < 64; family++) {
 		bool plain = false;
 
-		for (unsigned i = 0; i < ARRAY_LEN(allowed); i++) plain |= family == allowed[i];
+		for (unsigned i = 0; i < ARRAY_LEN(allowed); i++)
+			plain |= family == allowed[i];
 		if (family == AF_NETLINK) continue;
-		ASSERT_EQ(inside(__NR_socket, family, SOCK_STREAM, 0), plain ? SECCOMP_RET_ALLOW : ANSWER(EAFNOSUPPORT));
+		ASSERT_EQ(inside(__NR_socket, family, SOCK_STREAM, 0),
+			  plain ? SECCOMP_RET_ALLOW : ANSWER(EAFNOSUPPORT));
 	}
 	for (uint64_t protocol = 0; protocol < 32; protocol++) {
-		bool known = protocol == NETLINK_ROUTE || protocol == NETLINK_SOCK_DIAG || protocol == NETLINK_KOBJECT_UEVENT;
+		bool known = protocol == NETLINK_ROUTE || protocol == NETLINK_SOCK_DIAG ||
+			     protocol == NETLINK_KOBJECT_UEVENT;
 
 		ASSERT_EQ(inside(__NR_socket, AF_NETLINK, SOCK_RAW, protocol),
-		          known ? SECCOMP_RET_ALLOW : ANSWER(EPROTONOSUPPORT));
+			  known ? SECCOMP_RET_ALLOW : ANSWER(EPROTONOSUPPORT));
 	}
 	ASSERT_EQ(inside(__NR_socketpair, AF_UNIX, SOCK_STREAM, 0), SECCOMP_RET_ALLOW);
 	ASSERT_EQ(in_front(__NR_socket, AF_INET, SOCK_STREAM, 0), ANSWER(EAFNOSUPPORT));
@@ -263,8 +275,10 @@ TEST(personalities_of_debuggers_are_allowed_and_weakening_ones_not)
 	const uint64_t allowed[] = {PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE, 0xffffffff};
 	const uint64_t refused[] = {READ_IMPLIES_EXEC, MMAP_PAGE_ZERO, ADDR_COMPAT_LAYOUT, PER_SVR4};
 
-	for (unsigned i = 0; i < ARRAY_LEN(allowed); i++) ASSERT_EQ(inside(__NR_personality, allowed[i], 0, 0), SECCOMP_RET_ALLOW);
-	for (unsigned i = 0; i < ARRAY_LEN(refused); i++) ASSERT_EQ(inside(__NR_personality, refused[i], 0, 0), ANSWER(EPERM));
+	for (unsigned i = 0; i < ARRAY_LEN(allowed); i++)
+		ASSERT_EQ(inside(__NR_personality, allowed[i], 0, 0), SECCOMP_RET_ALLOW);
+	for (unsigned i = 0; i < ARRAY_LEN(refused); i++)
+		ASSERT_EQ(inside(__NR_personality, refused[i], 0, 0), ANSWER(EPERM));
 }
 
 TEST(the_front_opens_for_reading_only)
@@ -290,18 +304,21 @@ TEST(the_kernel_takes_the_program)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(both[i], NULL) < 0) _exit(1);
-			_exit(syscall(SYSCALL_NUMBERS - 1) < 0 && errno == ENOSYS && setns(-1, 0) < 0 ? 0 : 2);
+			if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(both[i], NULL) < 0)
+				_exit(1);
+			_exit(syscall(SYSCALL_NUMBERS - 1) < 0 && errno == ENOSYS && setns(-1, 0) < 0 ? 0
+												      : 2);
 		}
 		ASSERT_EQ(waitpid(pid, &status, 0), pid);
 		if (i == 0) ASSERT_EQ(status, 0);
-		else ASSERT_EQ(WTERMSIG(status), SIGSYS);       /* a front that calls setns is not ours any more */
+		else ASSERT_EQ(WTERMSIG(status), SIGSYS); /* a front that calls setns is not ours any more */
 	}
 }
 
-TESTS(RUN(every_row_is_answered_as_the_table_says), RUN(no_number_has_two_rows), RUN(what_has_no_row_does_not_exist),
-      RUN(all_calls_of_the_headers_have_a_row), RUN(the_tree_is_shallow_and_the_program_small),
-      RUN(a_tree_of_any_table_finds_what_went_in), RUN(another_architecture_ends_the_process),
-      RUN(clone_makes_processes_and_threads_but_no_namespaces), RUN(terminals_cannot_be_typed_into),
-      RUN(sockets_are_of_four_families), RUN(personalities_of_debuggers_are_allowed_and_weakening_ones_not),
+TESTS(RUN(every_row_is_answered_as_the_table_says), RUN(no_number_has_two_rows),
+      RUN(what_has_no_row_does_not_exist), RUN(all_calls_of_the_headers_have_a_row),
+      RUN(the_tree_is_shallow_and_the_program_small), RUN(a_tree_of_any_table_finds_what_went_in),
+      RUN(another_architecture_ends_the_process), RUN(clone_makes_processes_and_threads_but_no_namespaces),
+      RUN(terminals_cannot_be_typed_into), RUN(sockets_are_of_four_families),
+      RUN(personalities_of_debuggers_are_allowed_and_weakening_ones_not),
       RUN(the_front_opens_for_reading_only), RUN(the_kernel_takes_the_program))
