@@ -86,7 +86,27 @@ enum wire_stream { STREAM_IN = 0, STREAM_OUT = 1, STREAM_ERR = 2 };
 enum exec_flag {
 	EXEC_DIRECT = 1,        /* argv is executed as it is: no bash rules */
 	EXEC_STDIN = 2,         /* stdin is a pipe fed by `data`; otherwise /dev/null */
+	EXEC_BACKGROUND = 4,    /* `end` follows `opened` at once; the process ends when its whole group has */
 };
+
+enum process_kind { KIND_PROCESS = 0, KIND_TERMINAL = 1 };
+
+enum follow_flag {
+	FOLLOW_SINCE = 1,       /* start after event SINCE; otherwise at the oldest retained one */
+	FOLLOW_NOW = 2,         /* start at the current end; SINCE is not used */
+	FOLLOW_LIVE = 4,        /* go on until the process ends; otherwise stop at what is there */
+	FOLLOW_INPUT = 8,       /* `data` of stdin, `resize` and `signal` may be sent (terminals) */
+};
+
+enum terminal_flag {
+	TERMINAL_PRIVATE = 1,   /* it is hung up when this channel ends */
+	TERMINAL_SHARED = 2,    /* attach to a living one of that name if there is one */
+	TERMINAL_DETACHED = 4,  /* only start it: `end` follows `opened` at once */
+};
+
+enum signal_how { SIGNAL_SEND = 0, SIGNAL_TERMINATE = 1 /* SIGTERM, 500 ms, SIGKILL; done when it is gone */ };
+
+enum session_how { SESSION_MAKE = 0, SESSION_END = 1 };
 
 /* Why a channel ended. The words are those of DESIGN section 6; see end_reason_name(). */
 enum end_reason {
