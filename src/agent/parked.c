@@ -20,6 +20,7 @@
 #include "agent/peers.h"
 #include "agent/process.h"
 #include "agent/reactor.h"
+#include "agent/spawn.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -112,8 +113,9 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 		{MSG_open_exec, exec_open}, {MSG_open_list, exec_list_open},
 		{MSG_open_read, file_read_open}, {MSG_open_write, file_write_open}, {0, NULL}};
 	struct link *front = kit->fds[BIND_FRONT] >= 0 ? link_new(kit->fds[BIND_FRONT]) : NULL;
-	int r = reactor_open(processes_reap);
+	int r = spawn_init();
 
+	if (r == 0) r = reactor_open(processes_reap);
 	if (r == 0) r = peers_open(kit->fds[BIND_LISTEN], bond, front, kit->cookie, kit->cookie_len, kinds);
 	if (r < 0) return err_set(e, r, "set up the agent");
 	exec_init();

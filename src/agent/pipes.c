@@ -38,10 +38,26 @@ static int make_pipe(int *ret_read, int *ret_write, bool we_read)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
-	(void)fd_set_nonblocking(ends[we_read ? 0 : 1]);
+	(void)fcntl(ends[we_read ? 0 : 1], F_SETFL, O_NONBLOCK);
 	*ret_read = ends[0];
 	*ret_write = ends[1];
 	return 0;
+}
+
+/* The sandbox's own, opened once. */
+static int null_fd(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+void process_pipes_close_theirs(int theirs[3])
+{
+	if (theirs[0] != null_fd()) fd_close(theirs[0]);
+	fd_close(theirs[1]);
+	fd_close(theirs[2]);
 }
 
 int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct err *e)
@@ -51,8 +67,8 @@ int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct
 	if (with_stdin) {
 		r = make_pipe(&theirs[0], &p->in.fd, false);
 	} else {
-		theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		r = theirs[0] < 0 ? -errno : 0;
+		theirs[0] = null_fd();
+		r = theirs[0] < 0 ? theirs[0] : 0;
 	}
 	if (r == 0) r = make_pipe(&p->out[0].fd, &theirs[1], true);
 	if (r == 0) r = make_pipe(&p->out[1].fd, &theirs[2], true);
@@ -66,14 +82,14 @@ void process_pipes_watch(struct process *p)
 
 static void close_output(struct output_pipe *o)
 {
-	watch_stop(&o->watch);
+	watch_forget(&o->watch);
 	o->fd = fd_close(o->fd);
 	o->owed = 0;
 }
 
 static void close_input(struct process *p)
 {
-	watch_stop(&p->in.watch);
+	watch_forget(&p->in.watch);
 	p->in.fd = fd_close(p->in.fd);
 	buf_reset(&p->in.queue);
 }

@@ -241,8 +241,8 @@ static void on_leader_died(struct process *p, int status, const struct rusage *u
 	p->quiet_from = now;
 	p->drain_until = now + DRAIN_MS;
 	note_status(p, status, use);
-	process_pipes_owe(p);
 	process_pipes_read(p);
+	process_pipes_owe(p);
 	process_check_end(p);
 }
 
@@ -318,7 +318,6 @@ static struct process *process_new(const struct process_spec *spec)
 	return p;
 }
 
-/* The child's ends in THEIRS are closed by the caller. */
 static int start(struct process *p, const struct process_spec *spec, int theirs[3], enum spawn_step *ret_step,
                  struct err *e)
 {
@@ -349,7 +348,7 @@ int process_start(const struct process_spec *spec, struct process **ret, enum sp
 	int r;
 
 	r = start(p, spec, theirs, ret_step, e);
-	for (size_t i = 0; i < 3; i++) fd_close(theirs[i]);
+	process_pipes_close_theirs(theirs);
 	if (r < 0) {
 		forget(p);
 		return r;

@@ -44,12 +44,13 @@ struct process {
 
 void process_pipes_init(struct process *p);
 
-/* Makes the pipes; THEIRS gets the child's ends, the caller's to close, also after a failure. */
+/* Makes the pipes; THEIRS gets the child's ends: _close_theirs() after the spawn, and after a failure. */
 int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct err *e);
+void process_pipes_close_theirs(int theirs[3]);
 void process_pipes_watch(struct process *p);
 void process_pipes_close(struct process *p);
 bool process_pipes_closed(const struct process *p);     /* those of output */
-void process_pipes_owe(struct process *p);              /* the leader died: note what lies in them */
+void process_pipes_owe(struct process *p);              /* the leader died: note what still lies in them */
 void process_pipes_read(struct process *p);             /* what is there, as far as the client has room */
 
 /* ---- process.c ---- */

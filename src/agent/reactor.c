@@ -44,14 +44,20 @@ int watch_change(struct watch *w, uint32_t events)
 	return 0;
 }
 
-void watch_stop(struct watch *w)
+void watch_forget(struct watch *w)
 {
 	if (w->fd < 0) return;
-	(void)epoll_ctl(reactor.epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
 	w->fd = -1;
 	for (int i = reactor.batch_at; i < reactor.batch_count; i++) {
 		if (reactor.batch[i].data.ptr == w) reactor.batch[i].data.ptr = NULL;
 	}
+}
+
+void watch_stop(struct watch *w)
+{
+	if (w->fd < 0) return;
+	(void)epoll_ctl(reactor.epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
+	watch_forget(w);
 }
 
 /* ---- timers: a sorted list, for there are few and most are stopped before their time ---- */
@@ -112,8 +118,8 @@ static void on_sigchld(struct watch *w, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	/* One signal may stand for many children: on_children looks for all of them. */
-	while (read(w->fd, &info, sizeof info) == sizeof info) continue;
+	/* Of a signal that is already pending no second one is queued: one read takes all there is. */
+	(void)!read(w->fd, &info, sizeof info);
 	reactor.on_children();
 }
 

@@ -38,7 +38,10 @@ _Noreturn void reactor_run(void);
 /* Starts to watch FD, or changes what is asked for. EVENTS 0 is fine: only errors and hang-ups are reported. 0 or -errno. */
 int watch_start(struct watch *w, int fd, uint32_t events);
 int watch_change(struct watch *w, uint32_t events);
-void watch_stop(struct watch *w);       /* before the descriptor is closed; fine when not watched */
+void watch_stop(struct watch *w);       /* fine when not watched */
+
+/* Instead of watch_stop() when the descriptor, which has no copies, is closed next: that spares a system call. */
+void watch_forget(struct watch *w);
 
 /* Arms, or arms anew. */
 void timer_start(struct timer *t, uint64_t delay_ms);

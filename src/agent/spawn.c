@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,7 +14,9 @@
 #include "agent/command.h"
 #include "agent/environment.h"
 
-#define OOM_SCORE "500" /* the kernel's victim is a command, never the agent */
+/* The kernel's victim is a command, never the agent. */
+#define OOM_SCORE_COMMAND "500"
+#define OOM_SCORE_AGENT   "0"
 
 /* What child and parent share while the child runs. */
 struct birth {
@@ -30,16 +34,6 @@ static void enter_cgroups(struct birth *b)
 	for (size_t i = 0; i < b->spec->attach_count; i++) {
 		if (write(b->spec->attach_fds[i], "0", 1) != 1) b->error = errno;
 	}
-}
-
-/* Best effort: on a host where this is not ours to write, the agent is still outside of the sandbox's memory cgroup. */
-static void volunteer_for_oom(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0) return;
-	(void)!write(fd, OOM_SCORE, sizeof OOM_SCORE - 1);
-	(void)close(fd);
 }
 
 /* The order of descriptors: stdio first, then the script; all sources are above 3 or are gone afterwards. */
@@ -97,7 +91,6 @@ static int child(void *arg)
 	b->step = SPAWN_CGROUP;
 	enter_cgroups(b);
 	if (b->error) return 127;
-	volunteer_for_oom();
 	b->step = SPAWN_USER;
 	if (become(spec->uid) < 0) goto fail;
 	b->step = SPAWN_CWD;
@@ -116,13 +109,33 @@ fail:
 	return 127;
 }
 
+/* Our own score, in a file that we may write but not open again: see spawn_init(). */
+static int oom_fd = -1;
+
+int spawn_init(void)
+{
+	/* Files of /proc/self belong to us only while we are dumpable. Nobody else lives here yet. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) return -errno;
+	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return -errno;
+	return oom_fd < 0 ? -errno : 0;
+}
+
+/* A child inherits it: we put it on for the moment of the clone. */
+static void set_oom_score(const char *score)
+{
+	(void)!write(oom_fd, score, strlen(score));
+}
+
 pid_t spawn(const struct spawn_spec *spec, enum spawn_step *ret_step)
 {
 	struct birth b = {.spec = spec, .step = SPAWN_CLONE};
 	pid_t pid;
 
 	/* Not clone3: the sandbox's filter refuses it. Every signal is blocked in us, so no handler runs on that stack. */
+	set_oom_score(OOM_SCORE_COMMAND);
 	pid = clone(child, child_stack + sizeof child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);
+	set_oom_score(OOM_SCORE_AGENT);
 	if (pid < 0) {
 		*ret_step = SPAWN_CLONE;
 		return -errno;

@@ -29,5 +29,8 @@ struct spawn_spec {
 	size_t attach_count;
 };
 
+/* Once, before the first process of the sandbox. 0 or -errno. */
+int spawn_init(void);
+
 /* The pid (> 0), or the negative errno; *RET_STEP then tells which step failed. */
 pid_t spawn(const struct spawn_spec *spec, enum spawn_step *ret_step);

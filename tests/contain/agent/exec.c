@@ -86,10 +86,11 @@ TEST(a_working_directory_that_cannot_be_entered_is_named)
 
 TEST(a_command_starts_with_nothing_of_ours)
 {
-	auto_run struct run fds = {0}, signals = {0}, env = {0}, who = {0};
+	auto_run struct run fds = {0}, signals = {0}, env = {0}, who = {0}, oom = {0};
 	struct msg_open_exec m_fds = RIG_SH("exec ls -l /proc/self/fd"),
 	                     m_signals = RIG_EXEC("grep", "-E", "Sig(Ign|Blk):|CapEff|NoNewPrivs", "/proc/self/status"),
-	                     m_env = RIG_EXEC("env"), m_who = RIG_SH("id -u; id -g; id -G; umask; pwd; ps -o sid= $$");
+	                     m_env = RIG_EXEC("env"),
+	                     m_oom = RIG_EXEC("cat", "/proc/self/oom_score_adj", "/proc/1/oom_score_adj"), m_who = RIG_SH("id -u; id -g; id -G; umask; pwd; ps -o sid= $$");
 
 	rig_run(&fds, &m_fds);
 	ASSERT_TRUE(strstr(buf_text(&fds.out), "0 -> /dev/null") != NULL);
@@ -102,6 +103,8 @@ TEST(a_command_starts_with_nothing_of_ours)
 	ASSERT_OUT(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nHOME=/home/sandbox\n"
 	                "LANG=C.UTF-8\nLC_ALL=C.UTF-8\nUSER=sandbox\nLOGNAME=sandbox\nSHELL=/bin/bash\nPWD=/workspace\n"
 	                "SHLVL=0\n_=/usr/bin/env\n");
+	rig_run(&oom, &m_oom);
+	ASSERT_OUT(oom, "500\n0\n");
 	rig_run(&who, &m_who);
 	ASSERT_TRUE(strncmp(buf_text(&who.out), "1000\n1000\n1000\n0022\n/workspace\n", 26) == 0);
 }
