@@ -5,6 +5,7 @@
 
 #include "agent/peers.h"
 #include "agent/reactor.h"
+#include "agent/tree.h"
 #include "base/fd.h"
 #include "wire/message.h"
 
@@ -116,10 +117,8 @@ void limits_unuse(void)
 
 static void on_linger_over(struct timer *t)
 {
+	trees_forget();
 	/* Without a keeper nobody would take the cgroups back: keep them until there is one. */
-	if (!bond_send_limits_idle()) {
-		timer_start(t, LIMITS_LINGER_MS);
-		return;
-	}
-	let_go();
+	if (bond_send_limits_idle()) let_go();
+	else timer_start(t, LIMITS_LINGER_MS);
 }

@@ -322,14 +322,13 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
                  struct err *e)
 {
 	struct spawn_spec birth = {.command = spec->command, .env = spec->env, .cwd = spec->cwd, .uid = spec->uid};
-	auto_close int own = -1;
 	pid_t pid;
 	int r;
 
 	*ret_step = SPAWN_CLONE;
 	r = process_pipes_make(p, spec->with_stdin, theirs, e);
 	if (r < 0) return r;
-	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, &own, e);
+	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, e);
 	if (r < 0) return r;
 	memcpy(birth.stdio, theirs, sizeof birth.stdio);
 	pid = spawn(&birth, ret_step);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/limits.h"
 #include "base/err.h"
@@ -22,37 +23,86 @@ static struct leaf_path leaf_file(const struct tree *t, const char *file)
 	return p;
 }
 
-int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_count, int *ret_own, struct err *e)
+/* ---- a leaf's life ---- */
+
+#define SPARES_MAX 4
+
+static struct tree spares[SPARES_MAX];
+static unsigned spare_count;
+
+static void leaf_close(struct tree *t)
+{
+	(void)unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR);
+	fd_close(t->procs_fd);
+	fd_close(t->count_fd);
+}
+
+static int leaf_make(struct tree *ret, struct err *e)
 {
 	static uint32_t last_seq;
-	struct tree made = {.seq = ++last_seq};
-	int own;
+	struct tree t = {.seq = ++last_seq, .procs_fd = -1, .count_fd = -1};
 
-	if (mkdirat(limits_dir(), leaf_file(&made, NULL).text, 0755) < 0) {
+	if (mkdirat(limits_dir(), leaf_file(&t, NULL).text, 0755) < 0) {
 		return err_set(e, -errno, "make a control group for the command");
 	}
-	own = openat(limits_dir(), leaf_file(&made, "cgroup.procs").text, O_WRONLY | O_CLOEXEC);
-	if (own < 0) {
+	t.procs_fd = openat(limits_dir(), leaf_file(&t, "cgroup.procs").text, O_WRONLY | O_CLOEXEC);
+	if (t.procs_fd < 0) {
 		int r = err_set(e, -errno, "open the control group of the command");
 
-		(void)tree_remove(&made);
+		leaf_close(&t);
 		return r;
 	}
-	*ret_count = limits_attach_order(own, attach_fds);
-	*ret_own = own;
-	*t = made;
+	t.count_fd = openat(limits_dir(), leaf_file(&t, "pids.current").text, O_RDONLY | O_CLOEXEC);
+	*ret = t;
+	return 0;
+}
+
+int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_count, struct err *e)
+{
+	struct tree leaf;
+	int r = 0;
+
+	if (spare_count) leaf = spares[--spare_count];
+	else r = leaf_make(&leaf, e);
+	if (r < 0) return r;
+	*ret_count = limits_attach_order(leaf.procs_fd, attach_fds);
+	*t = leaf;
 	limits_use();
 	return 0;
+}
+
+/* Whether the leaf could be given back. */
+static bool leaf_give(struct tree *t)
+{
+	char count[2] = "";
+
+	if (t->count_fd < 0) {
+		if (unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR) < 0 && errno != ENOENT) return false;
+		fd_close(t->procs_fd);
+		return true;
+	}
+	/* Counts the dead too until they are reaped. An error means that the keeper took it all away: nobody is left. */
+	if (pread(t->count_fd, count, 2, 0) == 2 && (count[0] != '0' || count[1] != '\n')) return false;
+	if (spare_count < SPARES_MAX) spares[spare_count++] = (struct tree){t->seq, t->procs_fd, t->count_fd, 0};
+	else leaf_close(t);
+	return true;
 }
 
 bool tree_remove(struct tree *t)
 {
 	if (!t->seq) return true;
-	if (unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR) < 0 && errno != ENOENT) return false;
+	if (!leaf_give(t)) return false;
 	t->seq = 0;
 	limits_unuse();
 	return true;
 }
+
+void trees_forget(void)
+{
+	while (spare_count) leaf_close(&spares[--spare_count]);
+}
+
+/* ---- who is in it ---- */
 
 /* Calls kill(SIGNO) for each process of the tree (0 only counts them). How many there were; -errno: not readable. */
 static int each_process(const struct tree *t, int signo)
