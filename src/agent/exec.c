@@ -160,7 +160,8 @@ static void start(struct exec *x, const struct frame *f)
 	}
 	opened.pid = (uint32_t)process_facts(x->process)->pid;
 	opened.process_id = wire_text_of(process_facts(x->process)->id);
-	CHANNEL_SEND(&x->channel, opened, &opened);
+	(void)msg_opened_add(peer_outbox_patient(x->channel.peer, msg_opened_size(&opened) + WIRE_HEADER),
+	                     x->channel.id, &opened);
 	if (!(m.flags & EXEC_STDIN)) return;
 	if (x->input_ended) process_input_end(x->process);
 	else give_input_credit(x, STDIN_WINDOW);

@@ -16,6 +16,8 @@
 #define BUCKETS       32
 #define SMALL_DATA    ((size_t)4 << 10)         /* copied into the outbox rather than sent by themselves */
 
+static void on_outbox_waited(struct timer *t);
+
 enum standing { STANDING_STRANGER, STANDING_FRONT, STANDING_BOND };
 
 struct peer {
@@ -39,8 +41,10 @@ static struct {
 	size_t cookie_len;
 	bool any_broken;
 	struct peer *outbox_owner;
+	bool outbox_waits;
+	struct timer outbox_wait;
 	struct packet outbox;
-} peers = {.listener = {.fd = -1}};
+} peers = {.listener = {.fd = -1}, .outbox_wait = {.on_time = on_outbox_waited}};
 
 static uint8_t outbox_room[OUTBOX_SIZE];
 
@@ -62,6 +66,8 @@ static void flush_outbox(void)
 {
 	struct peer *p = take_ptr(peers.outbox_owner);
 
+	peers.outbox_waits = false;
+	timer_stop(&peers.outbox_wait);
 	if (p && peers.outbox.len) sent(p, link_send(p->link, &peers.outbox, NULL, 0));
 	peers.outbox = (struct packet){.bytes = outbox_room, .room = sizeof outbox_room};
 }
@@ -69,8 +75,24 @@ static void flush_outbox(void)
 struct packet *peer_outbox(struct peer *p, size_t need)
 {
 	if (peers.outbox_owner != p || peers.outbox.len + need > peers.outbox.room) flush_outbox();
+	peers.outbox_waits = false;
 	peers.outbox_owner = p->broken ? NULL : p;
 	return &peers.outbox;
+}
+
+struct packet *peer_outbox_patient(struct peer *p, size_t need)
+{
+	bool patient = peers.outbox_owner != p || !peers.outbox.len || peers.outbox_waits;
+	struct packet *packet = peer_outbox(p, need);
+
+	peers.outbox_waits = patient;
+	return packet;
+}
+
+static void on_outbox_waited(struct timer *t)
+{
+	(void)t;
+	peers.outbox_waits = false;
 }
 
 void channel_send_data(struct channel *c, enum wire_stream stream, const struct iovec parts[2])
@@ -337,7 +359,8 @@ int peers_open(int listen_fd, struct link *bond, struct link *front, const void 
 
 void peers_turn(void)
 {
-	flush_outbox();
+	if (!peers.outbox_waits) flush_outbox();
+	else if (!peers.outbox_wait.armed) timer_start(&peers.outbox_wait, OUTBOX_WAIT_MS);
 	while (peers.any_broken) {
 		peers.any_broken = false;
 		for (struct peer **at = &peers.first; *at;) {

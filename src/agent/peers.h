@@ -6,7 +6,8 @@
  * the newest. A front's link carries channels; a peer that breaks the protocol is cut off, which costs nobody else.
  *
  * Messages go into one *outbox* and leave at the end of the reactor's turn, so that output and end of a short command
- * are one packet. A link that fails while something is sent is only marked; it is torn down at the end of the turn.
+ * are one packet; what says only that a command began may wait a little longer, for most commands end within that time and
+ * each packet wakes a front. A link that fails while something is sent is only marked; it is torn down at the end of the turn.
  */
 #pragma once
 
@@ -63,6 +64,10 @@ void channel_close(struct channel *c);  /* fine when closed */
 /* The outbox of P with room for NEED bytes: at most OUTBOX_SIZE. Never NULL. */
 #define OUTBOX_SIZE ((size_t)16 << 10)
 struct packet *peer_outbox(struct peer *p, size_t need);
+
+/* The same for what may wait OUTBOX_WAIT_MS for company. */
+#define OUTBOX_WAIT_MS 2
+struct packet *peer_outbox_patient(struct peer *p, size_t need);
 
 #define CHANNEL_SEND(c, name, m)                                                                             \
 	(void)msg_##name##_add(peer_outbox((c)->peer, msg_##name##_size(m) + WIRE_HEADER), (c)->id, m)
