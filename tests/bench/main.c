@@ -117,6 +117,17 @@ static int make_dir(char **ret, struct err *e)
 	return 0;
 }
 
+/* One question on a connection of its own: a server that answers is one that has set itself up completely. */
+static int first_contact(struct err *e)
+{
+	struct client c = {0};
+	int r = client_open(&c, &bench.server_at, e);
+
+	if (r == 0) r = client_request(&c, "GET", "/health", NULL, 0, 200, NULL, e);
+	client_done(&c);
+	return r;
+}
+
 static int find_server(const struct options *o, struct err *e)
 {
 	auto_free char *tombolo = o->tombolo ? mem_strdup(o->tombolo) : beside("../../tombolo");
@@ -125,7 +136,8 @@ static int find_server(const struct options *o, struct err *e)
 
 	if (r < 0) return r;
 	bench.server_at.key = getenv("SANDBOX_API_KEY");
-	r = client_open(&bench.client, &bench.server_at, e);
+	r = first_contact(e);
+	if (r == 0) r = client_open(&bench.client, &bench.server_at, e);
 	if (r < 0) return r;
 	return sandbox_create(&bench.client, bench.sandbox, sizeof bench.sandbox, e);
 }

@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
+#define KERNEL_STACK_KIB 16 /* of a thread; x86-64 and arm64 */
+
 struct process {
 	pid_t pid, parent;
 	char name[16];
@@ -39,7 +41,23 @@ static bool read_process(const char *pid, struct process *ret)
 	return sscanf(close + 1, " %*c %d", &ret->parent) == 1;
 }
 
-static size_t read_processes(struct process **ret)
+/* Marks ROOT and all below it. Parents may come after their children in /proc: until nothing changes. */
+static void mark_family(struct process *all, size_t count, pid_t root)
+{
+	bool changed = true;
+
+	for (size_t i = 0; i < count; i++)
+		all[i].ours = all[i].pid == root;
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < count; i++)
+			for (size_t j = 0; j < count && !all[i].ours; j++)
+				if (all[j].ours && all[j].pid == all[i].parent) all[i].ours = changed = true;
+	}
+}
+
+/* All processes of the host, with ROOT and everything below it marked. */
+static size_t read_family(pid_t root, struct process **ret)
 {
 	size_t count = 0, room = 0;
 	struct process *all = NULL;
@@ -55,32 +73,24 @@ static size_t read_processes(struct process **ret)
 		if (read_process(entry->d_name, &all[count])) count++;
 	}
 	if (proc) closedir(proc);
+	mark_family(all, count, root);
 	*ret = all;
 	return count;
 }
 
-/* Marks ROOT and everything below it. Parents may come after their children in /proc: until nothing changes.
- */
-static void mark_family(struct process *all, size_t count, pid_t root)
+static bool read_status(pid_t pid, char *text, size_t size)
 {
-	bool changed = true;
+	char path[64];
 
-	for (size_t i = 0; i < count; i++)
-		all[i].ours = all[i].pid == root;
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < count; i++)
-			for (size_t j = 0; j < count && !all[i].ours; j++)
-				if (all[j].ours && all[j].pid == all[i].parent) all[i].ours = changed = true;
-	}
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	return fd_read_file(AT_FDCWD, path, text, size) > 0;
 }
 
 static void read_memory(struct program_memory *p)
 {
-	char path[64], text[4096];
+	char text[4096];
 
-	snprintf(path, sizeof path, "/proc/%d/status", p->pid);
-	if (fd_read_file(AT_FDCWD, path, text, sizeof text) <= 0) return;
+	if (!read_status(p->pid, text, sizeof text)) return;
 	p->rss_kib = line_kib(text, "VmRSS");
 	p->peak_kib = line_kib(text, "VmHWM");
 }
@@ -88,9 +98,8 @@ static void read_memory(struct program_memory *p)
 size_t memory_programs(pid_t root, const char *name, struct program_memory *ret, size_t max)
 {
 	auto_free struct process *all = NULL;
-	size_t found = 0, count = read_processes(&all);
+	size_t found = 0, count = read_family(root, &all);
 
-	mark_family(all, count, root);
 	for (size_t i = 0; i < count && found < max; i++) {
 		if (!all[i].ours || strcmp(all[i].name, name) != 0) continue;
 		ret[found] = (struct program_memory){.pid = all[i].pid};
@@ -98,6 +107,21 @@ size_t memory_programs(pid_t root, const char *name, struct program_memory *ret,
 		read_memory(&ret[found++]);
 	}
 	return found;
+}
+
+double memory_family_kib(pid_t root)
+{
+	auto_free struct process *all = NULL;
+	size_t count = read_family(root, &all);
+	char text[4096];
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!all[i].ours || !read_status(all[i].pid, text, sizeof text)) continue;
+		sum += line_kib(text, "RssAnon") + line_kib(text, "RssShmem") + line_kib(text, "VmPTE");
+		sum += line_kib(text, "Threads") * KERNEL_STACK_KIB;
+	}
+	return sum;
 }
 
 void memory_reset_peaks(const struct program_memory *programs, size_t count)

@@ -20,5 +20,11 @@ size_t memory_programs(pid_t root, const char *name, struct program_memory *ret,
  */
 void memory_reset_peaks(const struct program_memory *programs, size_t count);
 
+/*
+ * What ROOT and everything below it have for themselves, in KiB: anonymous and shared memory, page tables,
+ * kernel stacks.
+ */
+double memory_family_kib(pid_t root);
+
 /* The sum of the named lines ("Slab", ...) of /proc/meminfo, in KiB. NAMES ends with NULL. */
 double memory_host_kib(const char *const *names);
