@@ -206,7 +206,7 @@ static void judge_end(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	if (c->half_closed && x && x->answer == ANSWER_STREAM) {
+	if (c->half_closed && x && x->answer == ANSWER_STREAM && !x->outlives_half_close) {
 		lose(c);
 		return;
 	}

@@ -310,6 +310,11 @@ void http_on_gone(struct exchange *x, void (*on_gone)(struct exchange *x, void *
 	x->gone_ctx = ctx;
 }
 
+void http_stream_outlives_half_close(struct exchange *x)
+{
+	x->outlives_half_close = true;
+}
+
 void http_set_data(struct exchange *x, void *data, void (*done)(void *data))
 {
 	x->data = data;

@@ -101,7 +101,8 @@ static enum guard_fault step(struct guard *g, unsigned char b)
 		return GUARD_FINE;
 	case TARGET_START:
 		g->state = REQUEST_LINE;
-		return b <= ' ' ? GUARD_NOT_HTTP : GUARD_FINE;
+		g->wide += b >= 0x80;
+		return b <= ' ' || b == 0x7f ? GUARD_NOT_HTTP : GUARD_FINE;
 	case REQUEST_LINE:
 		g->wide += b >= 0x80;
 		return in_line(g, b);

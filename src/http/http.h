@@ -140,6 +140,12 @@ void http_abort(struct exchange *x);
  */
 void http_on_gone(struct exchange *x, void (*on_gone)(struct exchange *x, void *ctx), void *ctx);
 
+/*
+ * For streams where nothing depends on hearing soon that the client is away: a half-closed one may still be read. Such a
+ * client's real end is seen at the next write, so the stream must not be silent for ever.
+ */
+void http_stream_outlives_half_close(struct exchange *x);
+
 /* What was answered: for logs. 0 when nothing was. */
 unsigned http_status(const struct exchange *x);
 uint64_t http_bytes_sent(const struct exchange *x);

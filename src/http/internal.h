@@ -79,6 +79,7 @@ struct exchange {
 	enum answer answer;
 	unsigned status;
 	bool aborted, bodyless, drain_due;
+	bool outlives_half_close;       /* see http_stream_outlives_half_close() */
 	unsigned chunk_digits;  /* of the room that was reserved */
 	uint64_t bytes_sent;
 	void (*on_drain)(struct exchange *x, void *ctx);

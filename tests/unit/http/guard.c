@@ -79,6 +79,8 @@ TEST(control_characters_and_garbage_are_refused_at_once)
 	ASSERT_EQ(verdict("get / HTTP/1.1\r\n"), GUARD_NOT_HTTP);
 	ASSERT_EQ(verdict("GET\r\n"), GUARD_NOT_HTTP);
 	ASSERT_EQ(verdict("GET\t/ HTTP/1.1\r\n"), GUARD_NOT_HTTP);
+	ASSERT_EQ(verdict("GET  / HTTP/1.1\r\n"), GUARD_NOT_HTTP);
+	ASSERT_EQ(verdict("GET \x7f/ HTTP/1.1\r\n"), GUARD_NOT_HTTP);
 }
 
 TEST(a_head_has_a_greatest_size_and_number_of_lines)
