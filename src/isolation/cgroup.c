@@ -62,6 +62,17 @@ int cgroup_write(int dir_fd, const char *file, uint64_t number, struct err *e)
 	return cgroup_write_text(dir_fd, file, text, e);
 }
 
+int cgroup_limit_pids(int dir_fd, uint32_t pids, struct err *e)
+{
+	int r;
+
+	if (pids) return cgroup_write(dir_fd, "pids.max", pids, e);
+	/* A removal that did not get to its end left a 0 here. No such file: a v2 tree without the
+	 * controller. */
+	r = cgroup_write_text(dir_fd, "pids.max", "max", NULL);
+	return r < 0 && r != -ENOENT ? err_set(e, r, "lift the limit of processes") : 0;
+}
+
 uint64_t cgroup_read(int dir_fd, const char *file, const char *key)
 {
 	char text[4096];
@@ -296,7 +307,8 @@ static int tree_remove(int tree_fd, const char *id)
 	auto_close int fd = openat(tree_fd, id, DIR_FLAGS);
 
 	if (fd < 0) return errno == ENOENT ? 0 : -errno;
-	/* Files of one version or controller only. No more forks, no frost, and on v2 one write that kills all. */
+	/* Files of one version or controller only. No more forks, no frost, and on v2 one write that kills
+	 * all. */
 	(void)fd_write_file(fd, "pids.max", "0");
 	(void)fd_write_file(fd, "cgroup.freeze", "0");
 	(void)fd_write_file(fd, "cgroup.kill", "1");

@@ -42,6 +42,9 @@ int cgroup_mount_find(const char *type, const char *option, char path[256]);
 int cgroup_write(int dir_fd, const char *file, uint64_t number, struct err *e);
 int cgroup_write_text(int dir_fd, const char *file, const char *text, struct err *e);
 
+/* The same file in both versions; 0 is none. */
+int cgroup_limit_pids(int dir_fd, uint32_t pids, struct err *e);
+
 /* The number in the file, or behind KEY (non-NULL) at the start of one of its lines; 0 when there is none. */
 uint64_t cgroup_read(int dir_fd, const char *file, const char *key);
 

@@ -45,7 +45,7 @@ static int v1_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits
 	uint64_t quota_us = cgroup_cpu_quota_us(limits);
 	int r = memory_limit(dir_fds[MEMORY], limits->memory_bytes, e);
 
-	if (r == 0 && limits->pids) r = cgroup_write(dir_fds[PIDS], "pids.max", limits->pids, e);
+	if (r == 0) r = cgroup_limit_pids(dir_fds[PIDS], limits->pids, e);
 	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US, e);
 	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_quota_us", quota_us, e);
 	return r;

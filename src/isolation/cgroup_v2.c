@@ -101,7 +101,7 @@ static int v2_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits
 {
 	int r = memory_limit(dir_fds[0], limits->memory_bytes, e);
 
-	if (r == 0 && limits->pids) r = cgroup_write(dir_fds[0], "pids.max", limits->pids, e);
+	if (r == 0) r = cgroup_limit_pids(dir_fds[0], limits->pids, e);
 	if (r == 0) r = cpu_limit(dir_fds[0], limits, e);
 	return r;
 }

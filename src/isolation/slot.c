@@ -5,7 +5,8 @@
  * is a helper that shares our memory and descriptors (nothing to copy), does nothing, and is killed as soon
  * as the namespace is held by a descriptor. It has no exit signal, so that neither SIGCHLD nor a wait for
  * "any child" elsewhere in this program ever notices it, and all signals are blocked, so that no handler of
- * ours runs in it.
+ * ours runs in it. It dies with the thread that made it: sharing the descriptors, it would otherwise hold every
+ * socket and lock of a killed program for ever.
  *
  * A network namespace is made by moving this one thread into a new one and back. /proc/sys/net shows the
  * namespace of the thread that opens it.
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,9 +36,11 @@
 
 #define HELPER_STACK 16384
 
-static int helper_main(void *unused)
+static int helper_main(void *parent)
 {
-	(void)unused;
+	(void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	/* The parent may have died before that. */
+	if (syscall(SYS_getppid) != (long)(intptr_t)parent) (void)syscall(SYS_exit, 1);
 	/* Not pause(): as a cancellation point it would write into the thread state that we share. */
 	for (;;)
 		(void)syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
@@ -77,7 +81,7 @@ static pid_t helper_start(void *stack_end)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone(helper_main, stack_end, CLONE_NEWUSER | CLONE_VM | CLONE_FILES, NULL);
+	pid = clone(helper_main, stack_end, CLONE_NEWUSER | CLONE_VM | CLONE_FILES, (void *)(intptr_t)getpid());
 	saved = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;

@@ -225,6 +225,61 @@ TEST(the_sweep_tells_each_sandbox_once_and_not_the_agents)
 	NEEDS_CGROUPS();
 }
 
+TEST(a_removal_that_was_cut_short_leaves_no_limit)
+{
+	const struct limits none = {0};
+	char text[16];
+	int fds[3];
+
+	NEEDS_CGROUPS();
+	make("again", &none, fds);
+	ASSERT_OK(fd_write_file(fds[0], "pids.max", "0"));
+	fds_close(fds);
+	make("again", &none, fds);
+	ASSERT_TRUE(fd_read_file(fds[0], "pids.max", text, sizeof text) > 0);
+	ASSERT_STR(text, "max\n");
+	fds_close(fds);
+	remove_patiently("again");
+}
+
+/* A v2 tree is mounted on most v1 hosts, without controllers: enough for all but the limits. */
+TEST(version_2_attaches_delegates_and_kills)
+{
+	struct cgroups v2 = {.backend = &cgroup_v2, .tree_fds = {-1, -1, -1}}, *before = cgroups;
+	const struct limits none = {0};
+	int fds[3], status;
+	struct stat st;
+	pid_t pid;
+
+	NEEDS_CGROUPS();
+	if (cgroup_mount_find("cgroup2", NULL, v2.tree_paths[0]) < 0) {
+		print_message("skip: no cgroup2 is mounted\n");
+		skip();
+	}
+	(void)snprintf(v2.name, sizeof v2.name, "tombolo-unit-%d", (int)getpid());
+	(void)snprintf(v2.tree_paths[1], sizeof v2.tree_paths[1], "%.180s/%s", v2.tree_paths[0], v2.name);
+	ASSERT_OK(mkdir(v2.tree_paths[1], 0755));
+	v2.tree_fds[0] = open(v2.tree_paths[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_TRUE(v2.tree_fds[0] >= 0);
+
+	cgroups = &v2;
+	make("two", &none, fds);
+	ASSERT_TRUE(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1);
+	ASSERT_OK(fstatat(fds[0], "cgroup.procs", &st, 0));
+	ASSERT_EQ(st.st_uid, 0x60000000);
+	ASSERT_OK(mkdirat(fds[0], "leaf", 0755));
+	pid = member_start(fds, "leaf");
+	ASSERT_EQ(cgroup_read(fds[0], "leaf/cgroup.procs", NULL), pid);
+	ASSERT_EQ(cgroup_remove(cgroups, "two"), -EBUSY);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	remove_patiently("two");
+	fds_close(fds);
+	cgroups = before;
+	(void)close(v2.tree_fds[0]);
+	ASSERT_OK(rmdir(v2.tree_paths[1]));
+}
+
 TEST(a_cpu_limit_is_a_share_of_time_unless_it_is_all)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -243,6 +298,8 @@ int main(void)
 		RUN(too_many_processes_are_refused_and_counted),
 		RUN(too_much_memory_kills_and_is_counted),
 		RUN(the_sweep_tells_each_sandbox_once_and_not_the_agents),
+		RUN(a_removal_that_was_cut_short_leaves_no_limit),
+		RUN(version_2_attaches_delegates_and_kills),
 		RUN(a_cpu_limit_is_a_share_of_time_unless_it_is_all),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
