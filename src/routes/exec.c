@@ -210,6 +210,8 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	c->wait = NULL;
 	if (outcome->sandbox)
 		run(c, sandbox_link(outcome->sandbox));
+	else if (outcome->error == -ECANCELED)  /* as a command that was cut a moment later */
+		on_end(c, &(struct operation_end){.reason = END_DELETED, .text = outcome->text});
 	else
 		answer_not_started(command_done(c), outcome);
 }
@@ -241,6 +243,8 @@ static void on_body(struct exchange *x, const char *bytes, size_t len, void *ctx
 	c->rq = rq;
 	c->wish = wish;
 	c->kill_on_disconnect = wants_kill(rq);
+	/* Whoever wants no kill loses nothing when we notice late; keep-alive comments see to it that we do. */
+	if (!c->kill_on_disconnect && rq->routes->settings.keepalive_ms) http_stream_outlives_half_close(x);
 	http_on_gone(x, on_gone, c);
 	http_on_drain(x, on_drain, c);
 	struct agent_link *link = request_sandbox(rq, &c->wait, on_sandbox, c);

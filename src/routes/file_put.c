@@ -18,6 +18,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "http/http.h"
+#include "http/target.h"
+#include "http/target.h"
 #include "loop/loop.h"
 #include "routes/answers.h"
 #include "routes/handlers.h"
@@ -26,6 +28,7 @@
 #include "sandbox/operations.h"
 
 #define FILL_MAX   (256u << 10)         /* bytes after which a buffer is written */
+#define FILE_MODE  0644u
 #define BUFFER_CAP (1u << 20)           /* the piece that fills it comes on top */
 
 struct writing {
@@ -35,6 +38,7 @@ struct writing {
 	struct file_operation *operation;       /* NULL: none, or it has ended */
 	int fd;
 	struct buf filling, flushing;
+	uint32_t mode;                          /* of a file that is new */
 	uint64_t received, written;
 	int error;                              /* of a write: a negative errno */
 	bool in_thread;                         /* FLUSHING, WRITTEN and ERROR are the thread's now */
@@ -216,9 +220,21 @@ static const struct file_events events = {.on_opened = on_opened, .on_end = on_e
 
 /* ---- the way there ---- */
 
+/* ?mode=755, an extension for clients that copy programs: octal, at most 777. What is no such number counts for nothing. */
+static uint32_t mode_of_new_file(const struct request *rq)
+{
+	auto_buf struct buf text = buf_with_cap(8);
+	unsigned long mode;
+	char *end;
+
+	if (target_query_get(http_query(rq->x), "mode", &text) < 0) return FILE_MODE;
+	mode = strtoul(buf_text(&text), &end, 8);
+	return text.len > 0 && *end == '\0' && mode > 0 && mode <= 0777 ? (uint32_t)mode : FILE_MODE;
+}
+
 static void open_file(struct writing *w, struct agent_link *link)
 {
-	w->operation = file_open_write(link, w->rq->routes->settings.uid, w->path, 0644, &events, w);
+	w->operation = file_open_write(link, w->rq->routes->settings.uid, w->path, mode_of_new_file(w->rq), &events, w);
 	if (!w->operation) fail(w, "too much goes on in this sandbox");
 }
 
@@ -235,6 +251,23 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	writing_tidy(w);
 }
 
+/* Our extension ?mode=755: the permissions of a file that is new. */
+static bool take_mode(const struct request *rq, uint32_t *ret)
+{
+	auto_buf struct buf text = buf_with_cap(8);
+	unsigned long mode;
+	char *end;
+	int r = target_query_get(http_query(rq->x), "mode", &text);
+
+	*ret = 0644;
+	if (r == -ENOENT) return true;
+	if (r < 0 || text.len == 0 || !strchr("01234567", buf_text(&text)[0])) return false;
+	mode = strtoul(buf_text(&text), &end, 8);
+	if (*end || mode > 0777) return false;
+	*ret = (uint32_t)mode;
+	return true;
+}
+
 void handle_file_put(struct request *rq)
 {
 	uint64_t limit = rq->routes->settings.file_limit;
@@ -242,8 +275,13 @@ void handle_file_put(struct request *rq)
 	char path[PATH_LIMIT];
 	struct agent_link *link;
 	struct writing *w;
+	uint32_t mode;
 
 	if (!request_file_path(rq, path)) return;
+	if (!take_mode(rq, &mode)) {
+		answer_invalid(rq->x, "mode must be an octal number up to 777");
+		return;
+	}
 	if (limit && announced > 0 && (uint64_t)announced > limit) {
 		answer_too_large(rq->x, "payload too large", (uint64_t)announced, limit);
 		return;
@@ -252,6 +290,7 @@ void handle_file_put(struct request *rq)
 	w->rq = rq;
 	w->loop = rq->routes->loop;
 	w->fd = -1;
+	w->mode = mode;
 	w->filling = buf_with_cap(BUFFER_CAP);
 	w->flushing = buf_with_cap(BUFFER_CAP);
 	(void)snprintf(w->path, sizeof w->path, "%s", path);

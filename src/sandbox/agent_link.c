@@ -106,7 +106,8 @@ static int on_hello(struct agent_link *l, const struct frame *f)
 {
 	struct msg_hello hello;
 
-	if (msg_hello_parse(f, &hello) < 0 || l->greeted) return -EPROTO;
+	/* May come twice: a link that the keeper made for us begins with its greeting, and the agent answers each. */
+	if (msg_hello_parse(f, &hello) < 0) return -EPROTO;
 	if (hello.role != ROLE_AGENT || hello.oldest > WIRE_VERSION || hello.version < WIRE_OLDEST) return -EPROTO;
 	l->greeted = true;
 	return 0;

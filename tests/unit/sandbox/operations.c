@@ -244,7 +244,18 @@ TEST(an_agent_that_says_what_it_may_not_is_cut_off)
 	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, end, .reason = END_SIGNAL, .signo = -1, .text = wire_text_of("")));
 	CUTS(PEER_SENDS(1, credit, .bytes = UINT32_MAX));
 	CUTS(PEER_SENDS(1, limits_wanted));
-	CUTS(PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_AGENT, .build = wire_text_of("")));
+	CUTS(PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_KEEPER, .build = wire_text_of("")));
+}
+
+TEST(an_agent_may_greet_twice_for_the_keeper_greeted_it_too)
+{
+	begin();
+	PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_AGENT, .build = wire_text_of(""));
+	run(NULL);
+	PEER_SENDS(1, opened, OPENED);
+	settle();
+	ASSERT_TRUE(started && !lost);
+	end();
 }
 
 TEST(an_agent_that_sends_more_than_was_paid_for_is_cut_off)
@@ -398,7 +409,7 @@ TESTS(RUN(a_command_goes_out_and_its_end_comes_back), RUN(credit_is_given_back_o
       RUN(a_command_that_is_larger_than_a_packet_travels_in_a_file),
       RUN(a_detached_command_is_reset_and_what_still_comes_is_ignored), RUN(the_loss_of_the_link_ends_every_operation),
       RUN(an_end_that_was_sent_before_the_agent_died_still_counts), RUN(an_agent_that_says_what_it_may_not_is_cut_off),
-      RUN(an_agent_that_sends_more_than_was_paid_for_is_cut_off), RUN(an_agent_that_does_not_greet_is_cut_off),
+      RUN(an_agent_may_greet_twice_for_the_keeper_greeted_it_too), RUN(an_agent_that_sends_more_than_was_paid_for_is_cut_off), RUN(an_agent_that_does_not_greet_is_cut_off),
       RUN(a_file_that_was_opened_for_reading_is_ours), RUN(a_file_is_in_its_place_only_when_the_agent_says_so),
       RUN(a_failure_to_open_tells_errno_and_why), RUN(a_descriptor_that_is_no_regular_file_cuts_the_link),
       RUN(an_opening_without_a_descriptor_cuts_the_link), RUN(no_more_channels_are_opened_than_an_agent_takes))
