@@ -29,6 +29,8 @@
 
 #define EXIT_USAGE     2
 #define LISTEN_BACKLOG 4096
+#define LOCK_TRIES     50
+#define LOCK_WAIT_US   10000
 
 struct server {
 	struct config config;
@@ -62,6 +64,16 @@ static int refuse_second(int lock_fd, const char *path, struct err *e)
 	return err_say(e, -EBUSY, "another server (pid %s) uses '%s': choose another directory with --state-dir", pid, path);
 }
 
+/* What a killed server was starting just then holds its lock for another moment; a server that lives holds it longer. */
+static int take_lock(int fd)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
+		(void)usleep(LOCK_WAIT_US);
+	}
+	return -EWOULDBLOCK;
+}
+
 /* The lock goes with the open file: the keeper inherits it, so it ends when both of us have. */
 static int lock_state(struct server *s, struct err *e)
 {
@@ -72,7 +84,7 @@ static int lock_state(struct server *s, struct err *e)
 	if (dir_fd < 0 || fchmod(dir_fd, 0700) < 0) return err_set(e, -errno, "open the state directory '%s'", path);
 	auto_close int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) return err_set(e, -errno, "lock the state directory '%s'", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) return refuse_second(fd, path, e);
+	if (take_lock(fd) < 0) return refuse_second(fd, path, e);
 	(void)snprintf(pid, sizeof pid, "%d\n", getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
 		return err_set(e, -errno, "write into the state directory '%s'", path);

@@ -18,6 +18,9 @@
 #define SLOT_SHIFT 16
 #define BLOCK_SHIFT 24
 
+#define RECLAIM_TRIES   500
+#define RECLAIM_WAIT_US 4000
+
 struct block {
 	unsigned number;
 	int fd;                         /* holds the lock */
@@ -48,18 +51,23 @@ static bool owner_is_gone(const char *owner)
 	return empty;
 }
 
-/* Opens and locks block NUMBER. -EWOULDBLOCK: in use. NAME gets whose it was, "" for nobody's. */
-static int lock_block(const struct blocks *b, unsigned number, char name[PATH_MAX], int *ret_fd)
+static int open_block(const struct blocks *b, unsigned number)
 {
 	char file[16];
+	int fd;
 
 	(void)snprintf(file, sizeof file, "%u", number);
-	auto_close int fd = openat(b->dir_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) return -errno;
+	fd = openat(b->dir_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whose it is or was; "" for nobody's. */
+static int read_name(int fd, char name[PATH_MAX])
+{
 	ssize_t n = pread(fd, name, PATH_MAX - 1, 0);
+
 	if (n < 0) return -errno;
 	name[n] = '\0';
-	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
@@ -69,25 +77,46 @@ static int set_name(int fd, const char *name)
 	return pwrite(fd, name, strlen(name), 0) < 0 ? -errno : 0;
 }
 
-enum claim { CLAIM_OWN, CLAIM_ANY };
-
-static int claim(struct blocks *b, unsigned number, enum claim which)
+static void keep(struct blocks *b, unsigned number, int fd)
 {
-	char name[PATH_MAX];
-	auto_close int fd = -1;
-	int r = lock_block(b, number, name, &fd);
-
-	if (r < 0) return r;
-	if (strcmp(name, b->owner) != 0) {
-		if (which == CLAIM_OWN) return -ENOENT;
-		if (name[0] && !owner_is_gone(name)) return -EBUSY;
-		r = set_name(fd, b->owner);
-		if (r < 0) return r;
-	}
 	b->list[number] = mem_new(sizeof *b->list[number]);
 	b->list[number]->number = number;
-	b->list[number]->fd = take_fd(&fd);
-	return 0;
+	b->list[number]->fd = fd;
+}
+
+/* Nobody's, or that of a server which is gone. */
+static int claim(struct blocks *b, unsigned number)
+{
+	auto_close int fd = open_block(b, number);
+	char name[PATH_MAX];
+	int r;
+
+	if (fd < 0) return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) return -errno;
+	r = read_name(fd, name);
+	if (r == 0 && name[0] && !owner_is_gone(name)) r = -EBUSY;
+	if (r == 0) r = set_name(fd, b->owner);
+	if (r == 0) keep(b, number, take_fd(&fd));
+	return r;
+}
+
+/*
+ * One with our name. Its lock can only be held by what a killed predecessor of ours was starting just then: a child before
+ * its exec has the parent's descriptors. It ends in a moment.
+ */
+static void reclaim(struct blocks *b, unsigned number)
+{
+	auto_close int fd = open_block(b, number);
+	char name[PATH_MAX];
+
+	if (fd < 0 || read_name(fd, name) < 0 || strcmp(name, b->owner) != 0) return;
+	for (int i = 0; i < RECLAIM_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			keep(b, number, take_fd(&fd));
+			return;
+		}
+		(void)usleep(RECLAIM_WAIT_US);
+	}
 }
 
 static int open_dir(const char *dir, int *ret_fd, struct err *e)
@@ -118,7 +147,7 @@ int blocks_open(const char *dir, const char *owner, struct blocks **ret, struct 
 		char file[16];
 
 		(void)snprintf(file, sizeof file, "%u", n);
-		if (faccessat(b->dir_fd, file, F_OK, 0) == 0) (void)claim(b, n, CLAIM_OWN);
+		if (faccessat(b->dir_fd, file, F_OK, 0) == 0) reclaim(b, n);
 	}
 	*ret = b;
 	return 0;
@@ -158,7 +187,7 @@ int blocks_take(struct blocks *b, uint32_t *ret_base_id)
 		return 0;
 	}
 	for (unsigned n = BLOCK_FIRST; n <= BLOCK_LAST; n++) {
-		if (b->list[n] || claim(b, n, CLAIM_ANY) < 0) continue;
+		if (b->list[n] || claim(b, n) < 0) continue;
 		*ret_base_id = take_in(b->list[n]);
 		return 0;
 	}

@@ -31,6 +31,8 @@ static void on_cleared(void *ctx);
 void sandbox_end(struct sandbox *s, enum gone_why why, const char *text)
 {
 	if (s->state == SANDBOX_DYING || s->state == SANDBOX_CLEARING) return;
+	/* No front has heard of one that was never taken over. */
+	if (s->state == SANDBOX_ADOPTING) s->silent = true;
 	s->gone_why = why;
 	(void)snprintf(s->gone_text, sizeof s->gone_text, "%s", text);
 	sandbox_clear_timer(s);

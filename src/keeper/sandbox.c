@@ -90,14 +90,27 @@ static void ask_again(struct sandbox *s, const char *instance)
 
 static void line_up(struct keeper *k, const char *id, const char *instance);
 
-static void create_over(struct sandbox *old, const char *id, const char *instance)
+/* The front lost its link to this one: here is another. */
+static void attach_again(struct sandbox *s)
+{
+	auto_close int fd = sandbox_connect_front(s);
+
+	if (fd >= 0) {
+		front_attached(s->keeper->front, s, fd);
+		return;
+	}
+	sandbox_end(s, GONE_DIED, "its agent takes no connection");
+	ask_again(s, s->record.instance);
+}
+
+static void create_over(struct sandbox *old, const char *instance)
 {
 	switch (old->state) {
 	case SANDBOX_WAITING:
 	case SANDBOX_PLACING:
-	case SANDBOX_BINDING: return;           /* the answer is on its way */
-	case SANDBOX_ADOPTING:
-	case SANDBOX_LIVE: front_refused(old->keeper->front, id, REFUSED_BACKEND, "there is one already"); return;
+	case SANDBOX_BINDING:
+	case SANDBOX_ADOPTING: return;          /* the answer is on its way */
+	case SANDBOX_LIVE: attach_again(old); return;
 	case SANDBOX_DYING:
 	case SANDBOX_CLEARING: ask_again(old, instance); return;
 	}
@@ -125,7 +138,7 @@ void sandbox_create(struct keeper *k, const struct wire_text *id, const struct w
 	}
 	old = keeper_find(k, id->at);
 	if (old) {
-		create_over(old, id->at, type);
+		create_over(old, type);
 		return;
 	}
 	if (now >= max) {

@@ -29,6 +29,7 @@
 struct trash {
 	int fd;
 	pthread_t thread;
+	atomic_int tid;                 /* the thread's, once it runs */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;            /* something came, or it is time to end; and back: the trash is empty */
 	bool busy, again;
@@ -122,20 +123,21 @@ static void empty_trash(struct trash *t)
 	if (!atomic_load(&t->ending) && !is_empty(t->fd)) log_event(LOG_WARN, "trash_stays", NULL);
 }
 
-/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
-static void be_modest(void)
-{
-	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
+enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_NONE = 0, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
 
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
-	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT);
+static void set_priority(int tid, int nice, int io_class)
+{
+	(void)setpriority(PRIO_PROCESS, (id_t)tid, nice);
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, io_class << IOPRIO_CLASS_SHIFT);
 }
 
 static void *run(void *ctx)
 {
 	struct trash *t = ctx;
 
-	be_modest();
+	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
+	atomic_store(&t->tid, gettid());
+	set_priority(gettid(), 19, IOPRIO_CLASS_IDLE);
 	pthread_mutex_lock(&t->lock);
 	while (!atomic_load(&t->ending)) {
 		if (!t->again) {
@@ -211,6 +213,8 @@ struct trash *trash_free(struct trash *t, uint64_t ms)
 	struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
 
 	if (!t) return NULL;
+	/* Now somebody waits for it. */
+	if (atomic_load(&t->tid)) set_priority(atomic_load(&t->tid), 0, IOPRIO_CLASS_NONE);
 	pthread_mutex_lock(&t->lock);
 	while (t->busy && pthread_cond_timedwait(&t->wake, &t->lock, &at) == 0)
 		;
