@@ -32,7 +32,10 @@ struct exec {
 	struct frame opening;           /* its payload is a copy of ours while waiting */
 };
 
+#define WAITING_BYTES_MAX ((size_t)64 << 20)
+
 static struct exec *waiting, **last_waiting = &waiting;
+static size_t waiting_bytes;    /* of their openings: ours, not charged to the sandbox */
 
 static void exec_free(struct exec *x)
 {
@@ -171,13 +174,17 @@ static void start(struct exec *x, const struct frame *f)
 
 static void enqueue(struct exec *x, const struct frame *f)
 {
+	if (waiting_bytes + f->len > WAITING_BYTES_MAX) {
+		refuse(x, -EAGAIN, "too many commands wait for the sandbox's control groups");
+		return;
+	}
 	uint8_t *copy = mem_new(f->len + 1);
-
 	memcpy(copy, f->payload, f->len);
 	x->opening = *f;
 	x->opening.payload = copy;
 	*last_waiting = x;
 	last_waiting = &x->next;
+	waiting_bytes += f->len;
 }
 
 static void dequeue(struct exec *x)
@@ -188,6 +195,7 @@ static void dequeue(struct exec *x)
 	if (!*at) return;
 	*at = x->next;
 	if (!x->next) last_waiting = at;
+	waiting_bytes -= x->opening.len;
 }
 
 static void on_limits_decided(int error, const char *text)

@@ -129,7 +129,8 @@ static int begin(struct file_write *w, const struct msg_open_write *m, struct er
 	if (fstatat(w->place.dir_fd, w->place.name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISDIR(st.st_mode)) return err_set(e, -EISDIR, "'%.160s'", m->path.at);
 		if (!S_ISREG(st.st_mode)) return err_say(e, -EINVAL, "'%.160s' is not a regular file", m->path.at);
-		w->mode = st.st_mode & 07777;
+		/* Bits that lend the owner's power are not passed on to another owner. */
+		w->mode = st.st_mode & (st.st_uid == m->uid ? 07777 : 0777);
 	}
 	w->fd = file_place_create(&w->place, w->uid, w->temporary, sizeof w->temporary);
 	return w->fd < 0 ? err_set(e, w->fd, "'%.160s'", m->path.at) : 0;

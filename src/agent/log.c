@@ -12,24 +12,37 @@
 
 /* The last arena that was given back: its first pages are mapped in already. */
 static char *spare;
+static unsigned arenas;         /* in use, of either size */
 
-static char *arena_take(void)
+static bool arena_take(struct log *l)
 {
-	char *a = take_ptr(spare);
+	unsigned part = arenas < LOGS_LARGE ? 1 : LOG_SMALLER;
+	char *a = part == 1 ? take_ptr(spare) : NULL;
 
-	if (a) return a;
-	a = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return a == MAP_FAILED ? NULL : a;
+	if (!a) {
+		a = mmap(NULL, ARENA_SIZE / part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		         0);
+	}
+	if (a == MAP_FAILED) return false;
+	arenas++;
+	l->events = (struct log_event *)a;
+	l->events_room = LOG_EVENTS / part;
+	l->bytes = a + EVENTS_SIZE / part;
+	l->bytes_room = LOG_BYTES / part;
+	l->first_seq = 1;
+	return true;
 }
 
-/* USED: bytes that were ever written since the arena was fresh. */
-static void arena_give(char *a, uint64_t used)
+static void arena_give(struct log *l)
 {
-	if (spare) {
-		(void)munmap(a, ARENA_SIZE);
+	char *a = (char *)l->events;
+
+	arenas--;
+	if (spare || l->bytes_room < LOG_BYTES) {
+		(void)munmap(a, l->bytes_room < LOG_BYTES ? ARENA_SIZE / LOG_SMALLER : ARENA_SIZE);
 		return;
 	}
-	if (used > WARM_BYTES) {
+	if (l->total > WARM_BYTES) {
 		(void)madvise(a + 4096, EVENTS_SIZE - 4096, MADV_DONTNEED);
 		(void)madvise(a + EVENTS_SIZE + WARM_BYTES, LOG_BYTES - WARM_BYTES, MADV_DONTNEED);
 	}
@@ -40,7 +53,7 @@ void log_done(struct log *l)
 {
 	if (!l->events) return;
 	if (l->settled) free(l->events);
-	else arena_give((char *)l->events, l->total);
+	else arena_give(l);
 	*l = (struct log){0};
 }
 
@@ -69,16 +82,7 @@ ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec
 	size_t tail;
 	ssize_t n;
 
-	if (!l->events) {
-		char *arena = arena_take();
-
-		if (!arena) return -ENOMEM;
-		l->events = (struct log_event *)arena;
-		l->events_room = LOG_EVENTS;
-		l->bytes = arena + EVENTS_SIZE;
-		l->bytes_room = LOG_BYTES;
-		l->first_seq = 1;
-	}
+	if (!l->events && !arena_take(l)) return -ENOMEM;
 	tail = (l->byte_first + l->byte_count) % l->bytes_room;
 	ring_parts(l, tail, MIN(max, l->bytes_room), parts);
 	do n = readv(fd, parts, parts[1].iov_len ? 2 : 1);
@@ -114,7 +118,7 @@ void log_settle(struct log *l)
 	ring_parts(l, l->byte_first, l->byte_count, parts);
 	memcpy(bytes, parts[0].iov_base, parts[0].iov_len);
 	memcpy(bytes + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
-	arena_give((char *)l->events, l->total);
+	arena_give(l);
 	l->events = events;
 	l->events_room = l->event_count;
 	l->event_first = 0;

@@ -3,8 +3,9 @@
  *
  * Theory of operation: a pipe is read straight into a ring of LOG_BYTES; each read is one event (stream, length, time) in
  * a second ring of LOG_EVENTS. Overwritten bytes take their events with them, always whole. Both rings live in one
- * *arena*, mapped at the first output, so a silent process costs nothing. When the process has ended and its pipes are
- * closed, log_settle() moves what is there to a block of just that size, and the arena, warm, serves the next process.
+ * *arena*, mapped at the first output, so a silent process costs nothing. When the process has ended and its pipes are closed,
+ * log_settle() moves what is there to a block of just that size, and the arena, warm, serves the next process. This memory
+ * is not charged to the sandbox: when more than LOGS_LARGE processes write at once, the others get smaller rings.
  */
 #pragma once
 
@@ -16,6 +17,8 @@
 
 #define LOG_BYTES  ((size_t)1 << 20)    /* a power of two */
 #define LOG_EVENTS 10000u
+#define LOGS_LARGE 32u
+#define LOG_SMALLER 8u                  /* by this both rings of the others are smaller */
 
 struct log_event {
 	uint64_t at_ms;         /* wall clock */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
@@ -122,6 +123,24 @@ static void block(struct process *p)
 	if (!p->blocked_since) p->blocked_since = clock_ms();
 }
 
+/* Nothing is in the pipe and nobody can write to it: its end needs no credit. */
+static bool is_finished(const struct output_pipe *o)
+{
+	struct pollfd p = {.fd = o->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1 && !(p.revents & POLLIN);
+}
+
+bool process_pipes_hold_output(const struct process *p)
+{
+	for (size_t i = 0; i < 2; i++) {
+		int n = 0;
+
+		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &n) == 0 && n > 0) return true;
+	}
+	return false;
+}
+
 /* Reads once. 1: there may be more; 0: not now; negative: the pipe is at its end. */
 static int read_once(struct output_pipe *o)
 {
@@ -131,6 +150,7 @@ static int read_once(struct output_pipe *o)
 	ssize_t n;
 
 	if (!room) {
+		if (is_finished(o)) return -1;
 		block(p);
 		return 0;
 	}
@@ -167,6 +187,7 @@ static void on_output_ready(struct watch *w, uint32_t events)
 void process_pipes_read(struct process *p)
 {
 	for (size_t i = 0; i < 2; i++) {
+		if (p->blocked_since && p->out[i].fd >= 0 && is_finished(&p->out[i])) close_output(&p->out[i]);
 		while (p->out[i].fd >= 0 && !p->blocked_since) {
 			size_t before = p->log.total;
 

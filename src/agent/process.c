@@ -137,7 +137,8 @@ static bool is_drained(struct process *p, uint64_t *ret_wait_ms)
 
 	*ret_wait_ms = 0;
 	if (process_pipes_closed(p)) return true;
-	if (p->blocked_since) return false;             /* the client's credit will bring us back */
+	/* The client's credit will bring us back. */
+	if (p->blocked_since && process_pipes_hold_output(p)) return false;
 	until = MIN(p->quiet_from + QUIET_MS, p->drain_until);
 	if (now < until) {
 		*ret_wait_ms = until - now;

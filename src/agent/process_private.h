@@ -49,6 +49,7 @@ int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct
 void process_pipes_close_theirs(int theirs[3]);
 void process_pipes_watch(struct process *p);
 void process_pipes_close(struct process *p);
+bool process_pipes_hold_output(const struct process *p); /* something lies in them */
 bool process_pipes_closed(const struct process *p);     /* those of output */
 void process_pipes_owe(struct process *p);              /* the leader died: note what still lies in them */
 void process_pipes_read(struct process *p);             /* what is there, as far as the client has room */

@@ -265,6 +265,24 @@ TEST(without_credit_a_command_waits_and_nothing_grows)
 	ASSERT_FALSE(r.data_after_end);
 }
 
+TEST(the_end_needs_no_credit)
+{
+	auto_run struct run silent = {0}, exact = {0}, held = {0};
+	struct msg_open_exec m_silent = RIG_EXEC("sleep", "0.05"), m_exact = RIG_SH("echo 1234567; sleep 0.05; exit 5"),
+	                     m_held = RIG_SH("sleep 31.1 & echo 1234567");
+
+	silent.no_credit = exact.no_credit = held.no_credit = true;
+	m_silent.window = 0;
+	m_exact.window = m_held.window = 8;
+	rig_run(&silent, &m_silent);
+	ASSERT_EQ(silent.end.code, 0);
+	rig_run(&exact, &m_exact);
+	ASSERT_EQ(exact.end.code, 5);
+	ASSERT_OUT(exact, "1234567\n");
+	rig_run(&held, &m_held);
+	ASSERT_OUT(held, "1234567\n");
+}
+
 TEST(much_output_is_exact)
 {
 	auto_run struct run r = {0};
@@ -359,7 +377,8 @@ int main(void)
 		RUN(a_background_child_may_go_on_writing), RUN(a_timeout_ends_the_whole_tree_even_if_it_ignores_term),
 		RUN(a_timeout_that_is_obeyed_keeps_the_status_and_the_output), RUN(a_signal_reaches_daemons_too),
 		RUN(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on), RUN(five_mebibytes_of_stdin_arrive_whole),
-		RUN(without_credit_a_command_waits_and_nothing_grows), RUN(much_output_is_exact),
+		RUN(without_credit_a_command_waits_and_nothing_grows), RUN(the_end_needs_no_credit),
+		RUN(much_output_is_exact),
 		RUN(a_thousand_orphans_leave_no_zombies), RUN(long_commands_work), RUN(processes_are_listed)};
 
 	if (rig_missing()) {

@@ -121,6 +121,23 @@ TEST(a_settled_log_holds_the_same_in_less_memory)
 	log_done(&l);
 }
 
+TEST(when_very_many_write_the_others_keep_less)
+{
+	struct log logs[LOGS_LARGE + 1] = {0};
+	struct log *small = &logs[LOGS_LARGE];
+
+	for (uint32_t i = 0; i <= LOGS_LARGE; i++) log_one(&logs[i], 1, i, 100);
+	for (uint32_t i = 0; i < 10; i++) log_one(small, 1, i, LOG_BYTES / LOG_SMALLER / 4);
+	ASSERT_EQ(small->byte_count, LOG_BYTES / LOG_SMALLER);
+	assert_one(small, 11, 1, 9, LOG_BYTES / LOG_SMALLER / 4);
+	log_settle(small);
+	assert_one(small, 11, 1, 9, LOG_BYTES / LOG_SMALLER / 4);
+	for (uint32_t i = 0; i <= LOGS_LARGE; i++) log_done(&logs[i]);
+	log_one(small, 1, 3, LOG_BYTES / 2);
+	ASSERT_EQ(small->bytes_room, LOG_BYTES);
+	log_done(small);
+}
+
 TEST(a_silent_log_settles_to_nothing)
 {
 	struct log l = {0};
@@ -141,7 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN(events_come_back_in_order_with_their_streams), RUN(old_bytes_make_way_with_their_whole_event),
 		RUN(the_number_of_events_is_bounded), RUN(a_settled_log_holds_the_same_in_less_memory),
-		RUN(a_silent_log_settles_to_nothing)};
+		RUN(when_very_many_write_the_others_keep_less), RUN(a_silent_log_settles_to_nothing)};
 
 	return cmocka_run_group_tests(tests, open_pipe, close_pipe);
 }
