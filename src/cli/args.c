@@ -49,7 +49,7 @@ void args_help(const struct args_syntax *syntax)
 
 static _Noreturn void refuse(const struct args_syntax *syntax, const char *why, const char *what)
 {
-	fprintf(stderr, "tombolo %s: %s%s%s\n", syntax->command, why, what[0] != '\0' ? ": " : "", what);
+	fprintf(stderr, "tombolo %s: %s %s\n", syntax->command, why, what);
 	fprintf(stderr, "'tombolo help %s' shows how it is used\n", syntax->command);
 	exit(EXIT_USAGE);
 }
@@ -73,7 +73,7 @@ static void take_value(const struct args_syntax *syntax, const struct args_optio
 		break;
 	case ARGS_DURATION:
 		if (!args_duration(value, field))
-			refuse(syntax, "no duration like 500ms, 30s or 5m", value);
+			refuse(syntax, "wants a duration like 500ms, 30s or 5m, not", value);
 		break;
 	}
 }
@@ -129,7 +129,7 @@ int args_parse(const struct args_syntax *syntax, int argc, char **argv, void *ta
 			args_help(syntax);
 			exit(0);
 		} else {
-			refuse(syntax, found == ':' ? "this option needs a value" : "there is no such option",
+			refuse(syntax, found == ':' ? "this option needs a value:" : "there is no such option:",
 			       argv[optind - 1]);
 		}
 	}

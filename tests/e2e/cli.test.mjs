@@ -191,7 +191,7 @@ test('bad input is a sentence and exit status 2', async () => {
 		[[], /usage: tombolo/], [['nonsense'], /no command 'nonsense'/], [['help', 'nonsense'], /no command/],
 		[['exec'], /wants SANDBOX/], [['exec', id], /wants SANDBOX/], [['exec', id, '--'], /no command after --/],
 		[['exec', 'BAD', 'true'], /'BAD' is no sandbox id/], [['exec', '--nope', id, 'true'], /no such option: --nope/],
-		[['exec', '--cwd'], /needs a value/], [['exec', '--timeout', 'soon', id, 'true'], /no duration.*soon/],
+		[['exec', '--cwd'], /needs a value/], [['exec', '--timeout', 'soon', id, 'true'], /wants a duration.*soon/],
 		[['exec', '-e', 'NAME', id, 'true'], /NAME=VALUE/], [['exec', '-C', '/etc', id, 'true'], /within \/workspace/],
 		[['cp', 'a'], /wants FILE/], [['cp', 'a', 'b'], /one of the two must be SANDBOX:PATH/], [['cp', `${id}:a`, `${id}:b`], /one of the two/],
 		[['cp', 'not-here', `${id}:x`], /not-here.*No such file/], [['cp', '.', `${id}:x`], /is a directory/], [['cp', `${id}:/etc/passwd`, '-'], /within \/workspace/],

@@ -273,3 +273,9 @@ test('with the limit raised a large file is taken in flat memory', async () => {
 		await roomy.stop();
 	}
 });
+
+test('?mode= is the mode of a new file; what is no mode counts for nothing', async () => {
+	for (const mode of ['755', '600', '4755', '9', '', '-1'])
+		assert.equal((await put(`workspace/modes/m${mode}?mode=${mode}`, 'x')).status, 200);
+	assert.equal((await sh(url, id, 'cd modes; stat -c "%n %a" *')).out, 'm 644\nm-1 644\nm4755 644\nm600 600\nm755 755\nm9 644\n');
+});

@@ -115,7 +115,9 @@ export class Server {
 			{ env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
 		);
 		server.output = '';
-		server.ended = new Promise((done) => server.child.on('exit', (code, signal) => done({ code, signal })));
+		server.ended = new Promise((done, failed) => {
+			server.child.on('exit', (code, signal) => done({ code, signal })).on('error', failed);
+		});
 		for (const stream of [server.child.stdout, server.child.stderr])
 			stream.on('data', (bytes) => (server.output = (server.output + bytes).slice(-200_000)));
 
