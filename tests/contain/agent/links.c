@@ -1,4 +1,5 @@
 /* Who may talk to an agent, and what is left when somebody stops: fronts die, keepers die, peers lie. */
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -118,6 +119,42 @@ TEST(a_new_keeper_takes_the_bond_and_is_asked_for_limits)
 	assert_serves();
 }
 
+static bool limits_are_idle(const struct run *r)
+{
+	(void)r;
+	return rig_limits_idle() == 1;
+}
+
+static void assert_no_leaves(void)
+{
+	char path[128];
+	DIR *dir;
+
+	(void)snprintf(path, sizeof path, "/sys/fs/cgroup/pids/agent-rig-%d", (int)getpid());
+	dir = opendir(path);
+	ASSERT_TRUE(dir != NULL);
+	for (struct dirent *d; (d = readdir(dir));) ASSERT_FALSE(d->d_type == DT_DIR && d->d_name[0] == 'x');
+	closedir(dir);
+}
+
+TEST(an_idle_sandbox_gives_its_limits_back_and_asks_again)
+{
+	auto_run struct run end_others = {0}, refused = {0};
+	struct msg_open_exec m_end = RIG_SH("kill -9 -1"), m = RIG_EXEC("true");
+
+	rig_run(&end_others, &m_end);
+	rig_until(limits_are_idle, NULL);
+	assert_no_leaves();
+	rig_refuse_limits("no room for control groups");
+	rig_run(&refused, &m);
+	ASSERT_EQ(refused.end.reason, END_FAILED);
+	ASSERT_EQ(refused.end.error, ENOSPC);
+	ASSERT_STR(refused.end_text, "no room for control groups");
+	rig_refuse_limits(NULL);
+	assert_serves();
+	ASSERT_EQ(rig_limits_wanted(), 3);
+}
+
 TEST(pid_1_is_out_of_reach_from_inside)
 {
 	auto_run struct run r = {0};
@@ -150,7 +187,7 @@ int main(void)
 		RUN(a_connection_without_the_cookie_is_closed),
 		RUN(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped), RUN(a_lying_front_only_hurts_itself),
 		RUN(stdin_beyond_the_credit_ends_the_link), RUN(a_new_keeper_takes_the_bond_and_is_asked_for_limits),
-		RUN(pid_1_is_out_of_reach_from_inside)};
+		RUN(an_idle_sandbox_gives_its_limits_back_and_asks_again), RUN(pid_1_is_out_of_reach_from_inside)};
 
 	if (rig_missing()) {
 		(void)fprintf(stderr, "skipped: %s\n", rig_missing());

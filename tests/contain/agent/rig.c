@@ -35,7 +35,8 @@ static struct {
 	char groups[3][96];
 	int spawned, bound;             /* what the answers said; 1 before */
 	char bound_text[256];
-	unsigned limits_wanted;
+	unsigned limits_wanted, limits_idle;
+	const char *limits_refusal;
 	uint32_t last_channel;
 	struct run *runs;
 	bool front_lost, hello_came;
@@ -71,6 +72,16 @@ const char *rig_root(void)
 unsigned rig_limits_wanted(void)
 {
 	return rig.limits_wanted;
+}
+
+unsigned rig_limits_idle(void)
+{
+	return rig.limits_idle;
+}
+
+void rig_refuse_limits(const char *text)
+{
+	rig.limits_refusal = text;
 }
 
 const char *rig_cookie(void)
@@ -149,6 +160,12 @@ static void give_limits(void)
 	int fds[3];
 
 	rig.limits_wanted++;
+	if (rig.limits_refusal) {
+		m.error = ENOSPC;
+		m.text = wire_text_of(rig.limits_refusal);
+		ASSERT_OK(LINK_SEND(rig.bond, 0, limits, &m, NULL, 0));
+		return;
+	}
 	for (size_t i = 0; i < 3; i++) {
 		char path[sizeof rig.groups[0] + 16];
 
@@ -174,6 +191,7 @@ static int on_bond_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds,
 	(void)fd_count;
 	while (frame_reader_next(&reader, &f) == 1) {
 		if (f.type == MSG_limits_wanted) give_limits();
+		if (f.type == MSG_limits_idle) rig.limits_idle++;
 		if (f.type == MSG_hello) rig.hello_came = true;
 		if (f.type == MSG_spawned && msg_spawned_parse(&f, &spawned) == 0) rig.spawned = spawned.pid;
 		if (f.type == MSG_bound && msg_bound_parse(&f, &bound) == 0) {

@@ -46,6 +46,8 @@ struct link *rig_front(void);
 pid_t rig_agent(void);                  /* as the host sees it */
 const char *rig_root(void);             /* "/proc/PID/root" of the agent */
 unsigned rig_limits_wanted(void);       /* how often the agent asked */
+unsigned rig_limits_idle(void);         /* how often it gave them back */
+void rig_refuse_limits(const char *text); /* instead of giving them; NULL: give them again */
 
 /* Connects to the listening socket and says hello; NULL: the agent hung up on us. */
 struct link *rig_connect(const char *cookie, enum wire_role role);
