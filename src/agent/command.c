@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define LINE_CAP ((size_t)192 << 20)    /* four bytes for each of a spilled message's bytes, and some */
+#define LINE_CAP ((size_t)192 << 20) /* four bytes for each of a spilled message's bytes, and some */
 
 /* ---- quoting ---- */
 
@@ -83,9 +83,12 @@ bool command_is_program(const char *name)
 /* Variables that change what bash does, or that bash changes for its children in ways we do not copy. */
 static bool bash_minds(const char *var)
 {
-	static const char *const prefixes[] = {
-		"BASH", "SHELLOPTS=", "POSIXLY_CORRECT", "SHLVL=", "PWD=", "OLDPWD=", "_=", "LC_", "LANG", "IFS=",
-		"PS4=", "OPTIND=", "UID=", "EUID=", "PPID=", "TMOUT=", "EXECIGNORE=", "HISTCONTROL="};
+	static const char *const prefixes[] = {"BASH",   "SHELLOPTS=",  "POSIXLY_CORRECT",
+					       "SHLVL=", "PWD=",        "OLDPWD=",
+					       "_=",     "LC_",         "LANG",
+					       "IFS=",   "PS4=",        "OPTIND=",
+					       "UID=",   "EUID=",       "PPID=",
+					       "TMOUT=", "EXECIGNORE=", "HISTCONTROL="};
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
 		if (strncmp(var, prefixes[i], strlen(prefixes[i])) == 0) return true;
@@ -111,7 +114,8 @@ static void search(struct command *c, const char *name, const char *path)
 	size_t parts = 1, name_len = strlen(name), count = 0;
 	char *at;
 
-	for (const char *p = path; *p; p++) parts += *p == ':';
+	for (const char *p = path; *p; p++)
+		parts += *p == ':';
 	if (parts > COMMAND_CANDIDATES || !*path) return;
 	for (const char *p = path; p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
 		if (*p != '/') return;
@@ -144,7 +148,8 @@ static void find_candidates(struct command *c, const char *name, const struct en
 
 /* ---- with bash ---- */
 
-/* A line that is too long for an argument is read from a memory file, which the line's own commands do not see. */
+/* A line that is too long for an argument is read from a memory file, which the line's own commands do not
+ * see. */
 static int put_in_memory_file(struct command *c, struct err *e)
 {
 	auto_close int fd = memfd_create("script", MFD_CLOEXEC);
@@ -166,7 +171,8 @@ static int plan_bash(struct command *c, const struct wire_list *argv, struct err
 
 	c->line = buf_with_cap(LINE_CAP);
 	while ((word = wire_list_next(argv, &at, &len))) {
-		if ((c->line.len && buf_add(&c->line, " ", 1) < 0) || command_quote(&c->line, word, len) < 0) {
+		if ((c->line.len && buf_add(&c->line, " ", 1) < 0) ||
+		    command_quote(&c->line, word, len) < 0) {
 			return err_set(e, -E2BIG, "command");
 		}
 	}
@@ -177,7 +183,7 @@ static int plan_bash(struct command *c, const struct wire_list *argv, struct err
 }
 
 int command_plan(const struct wire_list *argv, bool direct, const struct environment *env,
-                 const struct wire_list *overlay, struct command *ret, struct err *e)
+		 const struct wire_list *overlay, struct command *ret, struct err *e)
 {
 	struct command c = {.script_fd = -1};
 	const uint8_t *at = argv->packed;
@@ -187,7 +193,8 @@ int command_plan(const struct wire_list *argv, bool direct, const struct environ
 
 	if (!argv->count) return err_say(e, -EINVAL, "no command");
 	c.argv = mem_new_array((size_t)argv->count + 1, sizeof *c.argv);
-	while ((word = wire_list_next(argv, &at, NULL))) c.argv[count++] = (char *)word;
+	while ((word = wire_list_next(argv, &at, NULL)))
+		c.argv[count++] = (char *)word;
 	if (direct || !needs_bash(c.argv[0], overlay)) find_candidates(&c, c.argv[0], env);
 	if (!direct) r = plan_bash(&c, argv, e);
 	if (r < 0) {

@@ -1,10 +1,11 @@
 /*
- * command.h - what a request's argv means (API.md 3.5): a line for bash, and, where bash would do nothing but find a
- * program and execute it, how to do that without bash.
+ * command.h - what a request's argv means (API.md 3.5): a line for bash, and, where bash would do nothing but
+ * find a program and execute it, how to do that without bash.
  *
- * Starting bash costs as much as most commands themselves. So a plain program name is searched in PATH by ourselves,
- * and executed with the environment that bash would have given it. Whatever does not work that way (no such program,
- * no permission, a script without an interpreter line) is left to bash after all, so that status and message are its own.
+ * Starting bash costs as much as most commands themselves. So a plain program name is searched in PATH by
+ * ourselves, and executed with the environment that bash would have given it. Whatever does not work that way
+ * (no such program, no permission, a script without an interpreter line) is left to bash after all, so that
+ * status and message are its own.
  */
 #pragma once
 
@@ -20,15 +21,17 @@ struct wire_list;
 /* The kernel takes no single argument of this size (MAX_ARG_STRLEN, with its NUL). */
 #define COMMAND_ARGUMENT_MAX ((size_t)128 << 10)
 #define COMMAND_CANDIDATES   32
-#define COMMAND_SCRIPT_FD    3  /* where a long line is found by the bash that reads it */
+#define COMMAND_SCRIPT_FD    3 /* where a long line is found by the bash that reads it */
 
 struct command {
-	char **argv;            /* as given, NULL-terminated; points into the packet */
-	char *candidates[COMMAND_CANDIDATES + 1]; /* "_=/usr/bin/ls": the path begins at [2]. NULL-terminated */
+	char **argv; /* as given, NULL-terminated; points into the packet */
+	/* "_=/usr/bin/ls": the path begins at [2]. NULL-terminated. */
+	char *candidates[COMMAND_CANDIDATES + 1];
 	char *candidate_memory; /* private */
-	const char *bash_argv[4]; /* "bash", "-c", line; all NULL when argv is to be executed directly or not at all */
+	/* "bash", "-c", line; all NULL when argv is to be executed directly or not at all. */
+	const char *bash_argv[4];
 	struct buf line;
-	int script_fd;          /* memory file with the line when it is too long for an argument, else -1 */
+	int script_fd; /* memory file with the line when it is too long for an argument, else -1 */
 };
 
 /*
@@ -36,7 +39,7 @@ struct command {
  * -EINVAL for an empty argv. The result points into the packet of ARGV.
  */
 int command_plan(const struct wire_list *argv, bool direct, const struct environment *env,
-                 const struct wire_list *overlay, struct command *ret, struct err *e);
+		 const struct wire_list *overlay, struct command *ret, struct err *e);
 void command_done(struct command *c);
 
 /* Appends WORD to LINE, quoted as API.md 3.5 says. */

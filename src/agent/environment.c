@@ -43,8 +43,13 @@ static void put_base(struct environment *env, uint32_t uid, const char *cwd)
 	home = uid == 0 ? "/root" : uid == 1000 ? "/home/sandbox" : "/";
 	const char *const base[BASE_VARS][2] = {
 		{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		{"HOME", home}, {"LANG", "C.UTF-8"}, {"LC_ALL", "C.UTF-8"}, {"USER", user}, {"LOGNAME", user},
-		{"SHELL", "/bin/bash"}, {"PWD", cwd}};
+		{"HOME", home},
+		{"LANG", "C.UTF-8"},
+		{"LC_ALL", "C.UTF-8"},
+		{"USER", user},
+		{"LOGNAME", user},
+		{"SHELL", "/bin/bash"},
+		{"PWD", cwd}};
 
 	env->base = at = mem_new(room);
 	end = at + room;
@@ -57,17 +62,19 @@ static void put_base(struct environment *env, uint32_t uid, const char *cwd)
 }
 
 int environment_build(uint32_t uid, const char *cwd, const struct wire_list *overlay, struct environment *ret,
-                      struct err *e)
+		      struct err *e)
 {
 	struct environment env = {0};
 	const uint8_t *at = overlay->packed;
 	const char *var;
 
-	if (overlay->count > ENVIRONMENT_MAX) return err_say(e, -E2BIG, "more than %d variables", ENVIRONMENT_MAX);
+	if (overlay->count > ENVIRONMENT_MAX)
+		return err_say(e, -E2BIG, "more than %d variables", ENVIRONMENT_MAX);
 	if (strlen(cwd) >= PATH_LIMIT) return err_set(e, -ENAMETOOLONG, "working directory");
 	env.vars = mem_new_array(BASE_VARS + overlay->count + ENVIRONMENT_SPARE + 1, sizeof *env.vars);
 	put_base(&env, uid, cwd);
-	while ((var = wire_list_next(overlay, &at, NULL))) put(&env, (char *)var);
+	while ((var = wire_list_next(overlay, &at, NULL)))
+		put(&env, (char *)var);
 	*ret = env;
 	return 0;
 }
@@ -84,7 +91,8 @@ const char *environment_get(const struct environment *env, const char *name)
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < env->count; i++) {
-		if (strncmp(env->vars[i], name, len) == 0 && env->vars[i][len] == '=') return env->vars[i] + len + 1;
+		if (strncmp(env->vars[i], name, len) == 0 && env->vars[i][len] == '=')
+			return env->vars[i] + len + 1;
 	}
 	return NULL;
 }

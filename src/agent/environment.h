@@ -1,4 +1,5 @@
-/* environment.h - the environment of a command: the sandbox's base, overlaid by the request's. Never our own: we have none. */
+/* environment.h - the environment of a command: the sandbox's base, overlaid by the request's. Never our own:
+ * we have none. */
 #pragma once
 
 #include <stddef.h>
@@ -7,21 +8,21 @@
 struct err;
 struct wire_list;
 
-#define ENVIRONMENT_SPARE 2     /* unused slots before the NULL that a caller may fill */
-#define ENVIRONMENT_MAX   4096  /* variables of one request */
+#define ENVIRONMENT_SPARE 2    /* unused slots before the NULL that a caller may fill */
+#define ENVIRONMENT_MAX   4096 /* variables of one request */
 
 struct environment {
-	char **vars;            /* "NAME=value", NULL-terminated */
+	char **vars; /* "NAME=value", NULL-terminated */
 	size_t count;
-	char *base;             /* memory of the base's texts; private */
+	char *base; /* memory of the base's texts; private */
 };
 
 /*
- * OVERLAY's entries replace those of the same name, a later one an earlier one; entries without '=' or with an empty
- * name are dropped. The result points into OVERLAY's packet. -E2BIG: more than ENVIRONMENT_MAX.
+ * OVERLAY's entries replace those of the same name, a later one an earlier one; entries without '=' or with
+ * an empty name are dropped. The result points into OVERLAY's packet. -E2BIG: more than ENVIRONMENT_MAX.
  */
 int environment_build(uint32_t uid, const char *cwd, const struct wire_list *overlay, struct environment *ret,
-                      struct err *e);
+		      struct err *e);
 void environment_done(struct environment *env);
 
 /* The value of NAME, or NULL. */

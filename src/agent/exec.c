@@ -1,8 +1,9 @@
 /*
  * exec.c - the channel of a command: from `open_exec` to `end`.
  *
- * Without the sandbox's cgroups (limits.h) nothing is started: the opening message is copied and waits. Credits, the end
- * of stdin, and a reset may arrive meanwhile; bytes of stdin may not, for we gave no credit yet.
+ * Without the sandbox's cgroups (limits.h) nothing is started: the opening message is copied and waits.
+ * Credits, the end of stdin, and a reset may arrive meanwhile; bytes of stdin may not, for we gave no credit
+ * yet.
  */
 #include "agent/exec.h"
 
@@ -18,24 +19,24 @@
 #include "base/mem.h"
 
 #define CREDIT_MAX   ((uint64_t)1 << 40)
-#define CREDIT_BATCH (STDIN_WINDOW / 4)         /* stdin's credit is given back in pieces of that size */
+#define CREDIT_BATCH (STDIN_WINDOW / 4) /* stdin's credit is given back in pieces of that size */
 
 struct exec {
 	struct channel channel;
 	struct process_client client;
-	struct process *process;        /* NULL while waiting */
-	uint64_t credit;                /* bytes of output the front takes */
-	size_t input_credit;            /* bytes of stdin the front may send */
-	size_t input_taken;             /* not yet given back */
+	struct process *process; /* NULL while waiting */
+	uint64_t credit;         /* bytes of output the front takes */
+	size_t input_credit;     /* bytes of stdin the front may send */
+	size_t input_taken;      /* not yet given back */
 	bool input_ended;
-	struct exec *next;              /* waiting for the limits, in order */
-	struct frame opening;           /* its payload is a copy of ours while waiting */
+	struct exec *next;    /* waiting for the limits, in order */
+	struct frame opening; /* its payload is a copy of ours while waiting */
 };
 
 #define WAITING_BYTES_MAX ((size_t)64 << 20)
 
 static struct exec *waiting, **last_waiting = &waiting;
-static size_t waiting_bytes;    /* of their openings: ours, not charged to the sandbox */
+static size_t waiting_bytes; /* of their openings: ours, not charged to the sandbox */
 
 static void exec_free(struct exec *x)
 {
@@ -90,10 +91,15 @@ static void on_end(struct process_client *c, const struct process *p)
 {
 	struct exec *x = container_of(c, struct exec, client);
 	const struct process_facts *f = process_facts(p);
-	struct msg_end m = {
-		.reason = (uint8_t)reason_of(f), .code = f->code, .signo = f->signo, .text = wire_text_of(""),
-		.duration_ms = f->duration_ms, .cpu_ms = f->cpu_ms, .max_memory = f->max_memory, .bytes = f->bytes,
-		.left_running = f->left_running};
+	struct msg_end m = {.reason = (uint8_t)reason_of(f),
+			    .code = f->code,
+			    .signo = f->signo,
+			    .text = wire_text_of(""),
+			    .duration_ms = f->duration_ms,
+			    .cpu_ms = f->cpu_ms,
+			    .max_memory = f->max_memory,
+			    .bytes = f->bytes,
+			    .left_running = f->left_running};
 
 	CHANNEL_SEND(&x->channel, end, &m);
 	x->process = NULL;
@@ -103,7 +109,8 @@ static void on_end(struct process_client *c, const struct process *p)
 /* ---- start ---- */
 
 /* The sentence for a person; paths are those of the sandbox. */
-static int explain(struct err *e, int r, enum spawn_step step, const struct msg_open_exec *m, const char *program)
+static int explain(struct err *e, int r, enum spawn_step step, const struct msg_open_exec *m,
+		   const char *program)
 {
 	switch (step) {
 	case SPAWN_CLONE: return r;
@@ -129,10 +136,15 @@ static int start_process(struct exec *x, const struct msg_open_exec *m, struct e
 	if (r < 0) return r;
 	r = command_plan(&m->argv, m->flags & EXEC_DIRECT, &env, &m->env, &command, e);
 	if (r == 0) {
-		struct process_spec spec = {
-			.command = &command, .env = &env, .cwd = m->cwd.at, .uid = m->uid,
-			.with_stdin = m->flags & EXEC_STDIN, .timeout_ms = m->timeout_ms, .grace_ms = m->grace_ms,
-			.argv = &m->argv, .client = &x->client};
+		struct process_spec spec = {.command = &command,
+					    .env = &env,
+					    .cwd = m->cwd.at,
+					    .uid = m->uid,
+					    .with_stdin = m->flags & EXEC_STDIN,
+					    .timeout_ms = m->timeout_ms,
+					    .grace_ms = m->grace_ms,
+					    .argv = &m->argv,
+					    .client = &x->client};
 
 		r = process_start(&spec, &x->process, &step, e);
 		if (r < 0) r = explain(e, r, step, m, command.argv[0]);
@@ -155,7 +167,7 @@ static void start(struct exec *x, const struct frame *f)
 	struct msg_opened opened = {.process_id = {.at = ""}};
 	int r;
 
-	(void)msg_open_exec_parse(f, &m);       /* was parsed once before */
+	(void)msg_open_exec_parse(f, &m); /* was parsed once before */
 	r = start_process(x, &m, &e);
 	if (r < 0) {
 		refuse(x, r, e.text);
@@ -164,7 +176,7 @@ static void start(struct exec *x, const struct frame *f)
 	opened.pid = (uint32_t)process_facts(x->process)->pid;
 	opened.process_id = wire_text_of(process_facts(x->process)->id);
 	(void)msg_opened_add(peer_outbox_patient(x->channel.peer, msg_opened_size(&opened) + WIRE_HEADER),
-	                     x->channel.id, &opened);
+			     x->channel.id, &opened);
 	if (!(m.flags & EXEC_STDIN)) return;
 	if (x->input_ended) process_input_end(x->process);
 	else give_input_credit(x, STDIN_WINDOW);
@@ -191,7 +203,8 @@ static void dequeue(struct exec *x)
 {
 	struct exec **at = &waiting;
 
-	while (*at && *at != x) at = &(*at)->next;
+	while (*at && *at != x)
+		at = &(*at)->next;
 	if (!*at) return;
 	*at = x->next;
 	if (!x->next) last_waiting = at;
@@ -215,7 +228,8 @@ static int on_input(struct exec *x, const struct frame *f)
 {
 	struct msg_data m;
 
-	if (msg_data_parse(f, &m) < 0 || m.stream != STREAM_IN || m.bytes.len > x->input_credit) return -EPROTO;
+	if (msg_data_parse(f, &m) < 0 || m.stream != STREAM_IN || m.bytes.len > x->input_credit)
+		return -EPROTO;
 	x->input_credit -= m.bytes.len;
 	return process_input(x->process, m.bytes.at, m.bytes.len);
 }
@@ -291,8 +305,10 @@ int exec_open(struct peer *p, const struct frame *f)
 	struct exec *x = mem_new(sizeof *x);
 	struct msg_open_exec m;
 
-	x->client = (struct process_client){.room = output_room, .on_output = on_output,
-	                                    .on_input_taken = on_input_taken, .on_end = on_end};
+	x->client = (struct process_client){.room = output_room,
+					    .on_output = on_output,
+					    .on_input_taken = on_input_taken,
+					    .on_end = on_end};
 	if (msg_open_exec_parse(f, &m) < 0 || channel_open(&x->channel, p, f->channel, &exec_ops) < 0) {
 		free(x);
 		return -EPROTO;
@@ -313,11 +329,17 @@ void exec_init(void)
 static void tell(struct peer *peer, uint32_t channel, struct process *p)
 {
 	const struct process_facts *f = process_facts(p);
-	struct msg_process m = {
-		.process_id = wire_text_of(f->id), .pid = (uint32_t)f->pid,
-		.state = f->ended ? PROCESS_EXITED : PROCESS_RUNNING, .started_ms = f->started_ms,
-		.ended_ms = f->ended_ms, .code = f->code, .signo = f->signo, .timed_out = f->timed_out,
-		.live = process_live(p), .cwd = wire_text_of(f->cwd), .argv = {.items = f->argv, .count = f->argc}};
+	struct msg_process m = {.process_id = wire_text_of(f->id),
+				.pid = (uint32_t)f->pid,
+				.state = f->ended ? PROCESS_EXITED : PROCESS_RUNNING,
+				.started_ms = f->started_ms,
+				.ended_ms = f->ended_ms,
+				.code = f->code,
+				.signo = f->signo,
+				.timed_out = f->timed_out,
+				.live = process_live(p),
+				.cwd = wire_text_of(f->cwd),
+				.argv = {.items = f->argv, .count = f->argc}};
 
 	(void)msg_process_add(peer_outbox(peer, msg_process_size(&m) + WIRE_HEADER), channel, &m);
 }
@@ -326,7 +348,8 @@ int exec_list_open(struct peer *peer, const struct frame *f)
 {
 	struct msg_end m = {.reason = END_DONE, .text = wire_text_of("")};
 
-	for (struct process *p = process_first(); p; p = process_next(p)) tell(peer, f->channel, p);
+	for (struct process *p = process_first(); p; p = process_next(p))
+		tell(peer, f->channel, p);
 	(void)msg_end_add(peer_outbox(peer, msg_end_size(&m) + WIRE_HEADER), f->channel, &m);
 	return 0;
 }

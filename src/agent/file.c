@@ -1,12 +1,14 @@
 /*
- * file.c - the channels that hand out files: we open as the sandbox's user and pass the descriptor; the front moves bytes.
+ * file.c - the channels that hand out files: we open as the sandbox's user and pass the descriptor; the front
+ * moves bytes.
  *
- * Trust: the path was checked by the front as text only. What it means is decided here, by the kernel: we *are* inside, so
- * nothing of the host is in reach; magic links are refused; and only regular files on the sandbox's own file systems
- * are given away, judged by fstat before anybody gets the descriptor.
+ * Trust: the path was checked by the front as text only. What it means is decided here, by the kernel: we
+ * *are* inside, so nothing of the host is in reach; magic links are refused; and only regular files on the
+ * sandbox's own file systems are given away, judged by fstat before anybody gets the descriptor.
  *
- * A write goes to a temporary sibling of the target, which `commit` renames over it: a client that vanishes leaves the
- * old file whole. A symbolic link as the last part is followed first, so that the link stays and its target is replaced.
+ * A write goes to a temporary sibling of the target, which `commit` renames over it: a client that vanishes
+ * leaves the old file whole. A symbolic link as the last part is followed first, so that the link stays and
+ * its target is replaced.
  */
 #include "agent/file.h"
 
@@ -32,16 +34,19 @@ static int judge(int fd, const char *path, struct stat *ret_st, struct err *e)
 	if (fstat(fd, &st) < 0) return err_set(e, -errno, "'%.160s'", path);
 	if (S_ISDIR(st.st_mode)) return err_set(e, -EISDIR, "'%.160s'", path);
 	if (!S_ISREG(st.st_mode)) return err_say(e, -EINVAL, "'%.160s' is not a regular file", path);
-	if (!file_place_is_ours(&st)) return err_say(e, -EXDEV, "'%.160s' is not on the sandbox's disk", path);
+	if (!file_place_is_ours(&st))
+		return err_say(e, -EXDEV, "'%.160s' is not on the sandbox's disk", path);
 	*ret_st = st;
 	return 0;
 }
 
 static struct msg_opened facts_of(const struct stat *st)
 {
-	return (struct msg_opened){
-		.process_id = wire_text_of(""), .size = (uint64_t)st->st_size, .mode = st->st_mode & 07777,
-		.mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec};
+	return (struct msg_opened){.process_id = wire_text_of(""),
+				   .size = (uint64_t)st->st_size,
+				   .mode = st->st_mode & 07777,
+				   .mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+					       (uint64_t)st->st_mtim.tv_nsec};
 }
 
 int file_read_open(struct peer *p, const struct frame *f)
@@ -74,8 +79,8 @@ struct file_write {
 	struct channel channel;
 	struct file_place place;
 	uint32_t uid;
-	int fd;                 /* of the temporary file */
-	char temporary[40];     /* its name */
+	int fd;             /* of the temporary file */
+	char temporary[40]; /* its name */
 	mode_t mode;
 };
 
@@ -128,7 +133,8 @@ static int begin(struct file_write *w, const struct msg_open_write *m, struct er
 	w->mode = m->mode ? m->mode & 0777 : 0644;
 	if (fstatat(w->place.dir_fd, w->place.name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISDIR(st.st_mode)) return err_set(e, -EISDIR, "'%.160s'", m->path.at);
-		if (!S_ISREG(st.st_mode)) return err_say(e, -EINVAL, "'%.160s' is not a regular file", m->path.at);
+		if (!S_ISREG(st.st_mode))
+			return err_say(e, -EINVAL, "'%.160s' is not a regular file", m->path.at);
 		/* Bits that lend the owner's power are not passed on to another owner. */
 		w->mode = st.st_mode & (st.st_uid == m->uid ? 07777 : 0777);
 	}

@@ -15,20 +15,20 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-#define LINKS_MAX 40            /* the kernel's own limit */
+#define LINKS_MAX 40 /* the kernel's own limit */
 
 /* ---- as the user ---- */
 
 static void be(uint32_t uid)
 {
 	(void)setfsgid(uid);
-	(void)setfsuid(uid);    /* away from 0: CAP_DAC_OVERRIDE and the like go; back to 0: they return */
+	(void)setfsuid(uid); /* away from 0: CAP_DAC_OVERRIDE and the like go; back to 0: they return */
 }
 
 static int open_at(int dir_fd, const char *path, int flags, mode_t mode)
 {
-	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .mode = mode,
-	                       .resolve = RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC), .mode = mode, .resolve = RESOLVE_NO_MAGICLINKS};
 	int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
 
 	return fd < 0 ? -errno : fd;

@@ -1,6 +1,6 @@
 /*
- * file_place.h - finding a place in the sandbox's tree *as its user*: each call here takes the user's file-system ids for
- * as long as it lasts, and with them loses our power over other people's files.
+ * file_place.h - finding a place in the sandbox's tree *as its user*: each call here takes the user's
+ * file-system ids for as long as it lasts, and with them loses our power over other people's files.
  */
 #pragma once
 
@@ -19,7 +19,8 @@ struct file_place {
 /* Opens PATH (absolute). A descriptor or -errno. */
 int file_place_open(uint32_t uid, const char *path, int flags);
 
-/* Follows links, also one in the last part that leads to nothing yet; makes missing directories (0755). 0 or -errno. */
+/* Follows links, also one in the last part that leads to nothing yet; makes missing directories (0755). 0 or
+ * -errno. */
 int file_place_find(uint32_t uid, const char *path, struct file_place *ret);
 void file_place_done(struct file_place *p);
 

@@ -38,7 +38,8 @@ int limits_dir(void)
 
 static void let_go(void)
 {
-	for (size_t i = 0; i < LIMITS_FDS; i++) limits.fds[i] = fd_close(limits.fds[i]);
+	for (size_t i = 0; i < LIMITS_FDS; i++)
+		limits.fds[i] = fd_close(limits.fds[i]);
 }
 
 static void ask(void)
@@ -78,13 +79,14 @@ static void on_wait_over(struct timer *t)
 void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 {
 	if (m->error == 0 && fd_count == 0) return;
-	if (!limits.asked) return;      /* too late, or a lie: the descriptors are closed by the link */
+	if (!limits.asked) return; /* too late, or a lie: the descriptors are closed by the link */
 	if (m->error) {
 		decide(m->error < 0 ? m->error : -m->error, m->text.at);
 		return;
 	}
 	limits.version = m->cgroup_version;
-	for (size_t i = 0; i < LIMITS_FDS && i < fd_count; i++) limits.fds[i] = take_fd(&fds[i]);
+	for (size_t i = 0; i < LIMITS_FDS && i < fd_count; i++)
+		limits.fds[i] = take_fd(&fds[i]);
 	decide(0, "");
 	if (!limits.users) timer_start(&limits.linger, LIMITS_LINGER_MS);
 }
@@ -94,8 +96,8 @@ size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX])
 	size_t count = 0;
 
 	/*
-	 * v1: three hierarchies, the leaf in that of pids. v2: one; the way into it from where we live leads through a
-	 * file that the keeper opened (if it is needed there), and from there on into our leaf.
+	 * v1: three hierarchies, the leaf in that of pids. v2: one; the way into it from where we live leads
+	 * through a file that the keeper opened (if it is needed there), and from there on into our leaf.
 	 */
 	if (limits.version != 2) attach_fds[count++] = own;
 	if (limits.fds[LIMITS_MEMORY_PROCS] >= 0) attach_fds[count++] = limits.fds[LIMITS_MEMORY_PROCS];

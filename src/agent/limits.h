@@ -1,9 +1,9 @@
 /*
  * limits.h - the sandbox's cgroups, held only while somebody runs.
  *
- * Theory of operation: an idle sandbox has no cgroups (KERNEL.md section 4: memory cgroups cost everyone). Before the
- * first command we ask the keeper over the bond; commands wait meanwhile (exec.c). When nothing has lived for
- * LIMITS_LINGER_MS we close the descriptors and tell the keeper, who then removes the cgroups.
+ * Theory of operation: an idle sandbox has no cgroups (KERNEL.md section 4: memory cgroups cost everyone).
+ * Before the first command we ask the keeper over the bond; commands wait meanwhile (exec.c). When nothing
+ * has lived for LIMITS_LINGER_MS we close the descriptors and tell the keeper, who then removes the cgroups.
  */
 #pragma once
 

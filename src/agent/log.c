@@ -8,11 +8,11 @@
 
 #define EVENTS_SIZE ((LOG_EVENTS * sizeof(struct log_event) + 4095) & ~(size_t)4095)
 #define ARENA_SIZE  (EVENTS_SIZE + LOG_BYTES)
-#define WARM_BYTES  ((size_t)32 << 10)  /* of a spare arena that stay resident */
+#define WARM_BYTES  ((size_t)32 << 10) /* of a spare arena that stay resident */
 
 /* The last arena that was given back: its first pages are mapped in already. */
 static char *spare;
-static unsigned arenas;         /* in use, of either size */
+static unsigned arenas; /* in use, of either size */
 
 static bool arena_take(struct log *l)
 {
@@ -20,8 +20,8 @@ static bool arena_take(struct log *l)
 	char *a = part == 1 ? take_ptr(spare) : NULL;
 
 	if (!a) {
-		a = mmap(NULL, ARENA_SIZE / part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		         0);
+		a = mmap(NULL, ARENA_SIZE / part, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	}
 	if (a == MAP_FAILED) return false;
 	arenas++;
@@ -85,12 +85,14 @@ ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec
 	if (!l->events && !arena_take(l)) return -ENOMEM;
 	tail = (l->byte_first + l->byte_count) % l->bytes_room;
 	ring_parts(l, tail, MIN(max, l->bytes_room), parts);
-	do n = readv(fd, parts, parts[1].iov_len ? 2 : 1);
+	do
+		n = readv(fd, parts, parts[1].iov_len ? 2 : 1);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0) return n < 0 ? -errno : 0;
 
 	/* The oldest bytes are overwritten by now; their events go before anybody can look. */
-	while (l->event_count == l->events_room || l->byte_count + (size_t)n > l->bytes_room) drop_oldest(l);
+	while (l->event_count == l->events_room || l->byte_count + (size_t)n > l->bytes_room)
+		drop_oldest(l);
 	if (l->event_count == 0) l->byte_first = tail;
 	l->events[(l->event_first + l->event_count++) % l->events_room] =
 		(struct log_event){.at_ms = clock_wall_ms(), .len = (uint32_t)n, .stream = stream};
@@ -114,7 +116,8 @@ void log_settle(struct log *l)
 	}
 	events = mem_new(events_size + l->byte_count);
 	bytes = (char *)events + events_size;
-	for (uint32_t i = 0; i < l->event_count; i++) events[i] = l->events[(l->event_first + i) % l->events_room];
+	for (uint32_t i = 0; i < l->event_count; i++)
+		events[i] = l->events[(l->event_first + i) % l->events_room];
 	ring_parts(l, l->byte_first, l->byte_count, parts);
 	memcpy(bytes, parts[0].iov_base, parts[0].iov_len);
 	memcpy(bytes + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
@@ -131,7 +134,8 @@ void log_settle(struct log *l)
 size_t log_weight(const struct log *l)
 {
 	if (!l->events) return 0;
-	return l->event_count * sizeof *l->events + (l->settled ? l->byte_count : MIN(l->total, (uint64_t)LOG_BYTES));
+	return l->event_count * sizeof *l->events +
+	       (l->settled ? l->byte_count : MIN(l->total, (uint64_t)LOG_BYTES));
 }
 
 bool log_event_at(const struct log *l, uint64_t *seq, struct log_event *ret, struct iovec parts[2])

@@ -1,11 +1,12 @@
 /*
  * log.h - what a process wrote: its newest bytes and events, bounded.
  *
- * Theory of operation: a pipe is read straight into a ring of LOG_BYTES; each read is one event (stream, length, time) in
- * a second ring of LOG_EVENTS. Overwritten bytes take their events with them, always whole. Both rings live in one
- * *arena*, mapped at the first output, so a silent process costs nothing. When the process has ended and its pipes are closed,
- * log_settle() moves what is there to a block of just that size, and the arena, warm, serves the next process. This memory
- * is not charged to the sandbox: when more than LOGS_LARGE processes write at once, the others get smaller rings.
+ * Theory of operation: a pipe is read straight into a ring of LOG_BYTES; each read is one event (stream,
+ * length, time) in a second ring of LOG_EVENTS. Overwritten bytes take their events with them, always whole.
+ * Both rings live in one *arena*, mapped at the first output, so a silent process costs nothing. When the
+ * process has ended and its pipes are closed, log_settle() moves what is there to a block of just that size,
+ * and the arena, warm, serves the next process. This memory is not charged to the sandbox: when more than
+ * LOGS_LARGE processes write at once, the others get smaller rings.
  */
 #pragma once
 
@@ -15,27 +16,27 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define LOG_BYTES  ((size_t)1 << 20)    /* a power of two */
-#define LOG_EVENTS 10000u
-#define LOGS_LARGE 32u
-#define LOG_SMALLER 8u                  /* by this both rings of the others are smaller */
+#define LOG_BYTES   ((size_t)1 << 20) /* a power of two */
+#define LOG_EVENTS  10000u
+#define LOGS_LARGE  32u
+#define LOG_SMALLER 8u /* by this both rings of the others are smaller */
 
 struct log_event {
-	uint64_t at_ms;         /* wall clock */
+	uint64_t at_ms; /* wall clock */
 	uint32_t len;
-	uint8_t stream;         /* enum wire_stream */
+	uint8_t stream; /* enum wire_stream */
 };
 
 struct log {
-	struct log_event *events;       /* ring; NULL before the first output */
-	char *bytes;                    /* ring */
-	size_t bytes_room;              /* LOG_BYTES, or the exact size once settled */
+	struct log_event *events; /* ring; NULL before the first output */
+	char *bytes;              /* ring */
+	size_t bytes_room;        /* LOG_BYTES, or the exact size once settled */
 	uint32_t events_room;
 	uint32_t event_count;
-	uint32_t event_first;           /* index of the oldest */
+	uint32_t event_first; /* index of the oldest */
 	size_t byte_first, byte_count;
-	uint64_t first_seq;             /* sequence number of the oldest event; events are numbered from 1 */
-	uint64_t total;                 /* bytes ever written */
+	uint64_t first_seq; /* sequence number of the oldest event; events are numbered from 1 */
+	uint64_t total;     /* bytes ever written */
 	bool settled;
 };
 
@@ -43,8 +44,8 @@ struct log {
 void log_done(struct log *l);
 
 /*
- * Reads at most MAX bytes of FD as one event of STREAM. Bytes read, 0 at the end of the file, -EAGAIN, -errno.
- * PARTS (two of them) tell where those bytes lie until the next read; an unused part is empty.
+ * Reads at most MAX bytes of FD as one event of STREAM. Bytes read, 0 at the end of the file, -EAGAIN,
+ * -errno. PARTS (two of them) tell where those bytes lie until the next read; an unused part is empty.
  */
 ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec parts[2]);
 
@@ -55,7 +56,7 @@ void log_settle(struct log *l);
 size_t log_weight(const struct log *l);
 
 /*
- * Walks the events: *SEQ is the number of the wanted event and is moved to the oldest one there is (*SEQ grew: a gap).
- * false: there is none yet. The parts are good until the log is written again.
+ * Walks the events: *SEQ is the number of the wanted event and is moved to the oldest one there is (*SEQ
+ * grew: a gap). false: there is none yet. The parts are good until the log is written again.
  */
 bool log_event_at(const struct log *l, uint64_t *seq, struct log_event *ret, struct iovec parts[2]);

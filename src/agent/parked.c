@@ -1,9 +1,10 @@
 /*
  * parked.c - from clone to pid 1 of a sandbox.
  *
- * Waiting costs nothing; `bind` brings everything that makes us somebody. We contain ourselves as it says, listen on the
- * given socket *afterwards* (whoever connects sees the credentials of the last listen(): they must be the sandbox's), say
- * `bound`, and run the reactor for ever. When the bond closes before `bind`, we end; later we live on, for the next keeper.
+ * Waiting costs nothing; `bind` brings everything that makes us somebody. We contain ourselves as it says,
+ * listen on the given socket *afterwards* (whoever connects sees the credentials of the last listen(): they
+ * must be the sandbox's), say `bound`, and run the reactor for ever. When the bond closes before `bind`, we
+ * end; later we live on, for the next keeper.
  */
 #include "agent/parked.h"
 
@@ -38,7 +39,7 @@ struct kit {
 	uint32_t base_id;
 	uint8_t cookie[COOKIE_MAX];
 	size_t cookie_len;
-	int fds[BIND_FDS];      /* -1: absent */
+	int fds[BIND_FDS]; /* -1: absent */
 };
 
 /* In the order of enum bind_fd; those that may be absent are left out. */
@@ -64,7 +65,8 @@ static int on_bind(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t
 
 	if (frame_reader_next(&reader, &f) != 1) return -EPROTO;
 	if (f.type == MSG_hello) return 0;
-	if (msg_bind_parse(&f, &m) < 0 || m.id.len > SANDBOX_ID_MAX || m.cookie.len > COOKIE_MAX) return -EPROTO;
+	if (msg_bind_parse(&f, &m) < 0 || m.id.len > SANDBOX_ID_MAX || m.cookie.len > COOKIE_MAX)
+		return -EPROTO;
 	memcpy(kit->id, m.id.at, m.id.len + 1);
 	kit->base_id = m.base_id;
 	memcpy(kit->cookie, m.cookie.at, m.cookie.len);
@@ -89,15 +91,19 @@ static int wait_for_kit(struct link *bond, struct kit *kit)
 
 static int become(const struct kit *kit, struct err *e)
 {
-	struct contain_spec spec = {
-		.id = kit->id, .base_id = kit->base_id, .userns_fd = kit->fds[BIND_USERNS],
-		.netns_fd = kit->fds[BIND_NETNS], .root_tree_fd = kit->fds[BIND_ROOT_TREE],
-		.usr_tree_fd = kit->fds[BIND_USR_TREE], .data_tree_fd = kit->fds[BIND_DATA_TREE],
-		.filter = seccomp_sandbox_filter()};
+	struct contain_spec spec = {.id = kit->id,
+				    .base_id = kit->base_id,
+				    .userns_fd = kit->fds[BIND_USERNS],
+				    .netns_fd = kit->fds[BIND_NETNS],
+				    .root_tree_fd = kit->fds[BIND_ROOT_TREE],
+				    .usr_tree_fd = kit->fds[BIND_USR_TREE],
+				    .data_tree_fd = kit->fds[BIND_DATA_TREE],
+				    .filter = seccomp_sandbox_filter()};
 	int r = contain(&spec, e);
 
 	if (r < 0) return r;
-	if (listen(kit->fds[BIND_LISTEN], LISTEN_BACKLOG) < 0) return err_set(e, -errno, "listen for the next keeper");
+	if (listen(kit->fds[BIND_LISTEN], LISTEN_BACKLOG) < 0)
+		return err_set(e, -errno, "listen for the next keeper");
 	return 0;
 }
 
@@ -109,9 +115,11 @@ static void on_turn(void)
 
 static int serve(struct kit *kit, struct link *bond, struct err *e)
 {
-	static const struct channel_kind kinds[] = {
-		{MSG_open_exec, exec_open}, {MSG_open_list, exec_list_open},
-		{MSG_open_read, file_read_open}, {MSG_open_write, file_write_open}, {0, NULL}};
+	static const struct channel_kind kinds[] = {{MSG_open_exec, exec_open},
+						    {MSG_open_list, exec_list_open},
+						    {MSG_open_read, file_read_open},
+						    {MSG_open_write, file_write_open},
+						    {0, NULL}};
 	struct link *front = kit->fds[BIND_FRONT] >= 0 ? link_new(kit->fds[BIND_FRONT]) : NULL;
 	int r = spawn_init();
 
@@ -142,6 +150,7 @@ void parked_run(int bond_fd)
 	r = LINK_SEND(bond, 0, bound, &answer, NULL, 0);
 	if (answer.error) _exit(1);
 	/* The trees are part of our mount namespace by now; closing the rest is nobody's wait. */
-	for (size_t i = 0; i < BIND_LISTEN; i++) fd_close(kit.fds[i]);
+	for (size_t i = 0; i < BIND_LISTEN; i++)
+		fd_close(kit.fds[i]);
 	reactor_run();
 }

@@ -11,10 +11,10 @@
 #include "wire/link.h"
 
 #define PEERS_MAX     64
-#define READ_BUDGET   16        /* packets of one peer in one turn */
+#define READ_BUDGET   16 /* packets of one peer in one turn */
 #define HELLO_WAIT_MS 5000
 #define BUCKETS       32
-#define SMALL_DATA    ((size_t)4 << 10)         /* copied into the outbox rather than sent by themselves */
+#define SMALL_DATA    ((size_t)4 << 10) /* copied into the outbox rather than sent by themselves */
 
 static void on_outbox_waited(struct timer *t);
 
@@ -26,9 +26,9 @@ struct peer {
 	struct watch watch;
 	struct timer hello_wait;
 	enum standing standing;
-	bool broken;            /* to be torn down at the end of the turn */
+	bool broken; /* to be torn down at the end of the turn */
 	unsigned channel_count;
-	struct channel **channels;      /* BUCKETS lists by id; made with the first channel */
+	struct channel **channels; /* BUCKETS lists by id; made with the first channel */
 };
 
 static struct {
@@ -101,7 +101,7 @@ void channel_send_data(struct channel *c, enum wire_stream stream, const struct 
 
 	if (parts[0].iov_len <= SMALL_DATA && !parts[1].iov_len) {
 		struct msg_data m = {.stream = (uint8_t)stream,
-		                     .bytes = {.at = parts[0].iov_base, .len = (uint32_t)parts[0].iov_len}};
+				     .bytes = {.at = parts[0].iov_base, .len = (uint32_t)parts[0].iov_len}};
 
 		CHANNEL_SEND(c, data, &m);
 		return;
@@ -120,7 +120,8 @@ void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd)
 
 void peer_refuse(struct peer *p, uint32_t channel, int error, const char *text)
 {
-	struct msg_end m = {.reason = END_FAILED, .error = error < 0 ? -error : error, .text = wire_text_of(text)};
+	struct msg_end m = {
+		.reason = END_FAILED, .error = error < 0 ? -error : error, .text = wire_text_of(text)};
 
 	(void)msg_end_add(peer_outbox(p, msg_end_size(&m) + WIRE_HEADER), channel, &m);
 }
@@ -133,7 +134,8 @@ static bool bond_usable(void)
 bool bond_send_limits_wanted(void)
 {
 	if (!bond_usable()) return false;
-	sent(peers.bond, LINK_SEND(peers.bond->link, 0, limits_wanted, &(struct msg_limits_wanted){}, NULL, 0));
+	sent(peers.bond,
+	     LINK_SEND(peers.bond->link, 0, limits_wanted, &(struct msg_limits_wanted){}, NULL, 0));
 	return bond_usable();
 }
 
@@ -152,7 +154,8 @@ static struct channel **slot_of(struct peer *p, uint32_t id)
 
 	if (!p->channels) p->channels = mem_new_array(BUCKETS, sizeof *p->channels);
 	at = &p->channels[id % BUCKETS];
-	while (*at && (*at)->id != id) at = &(*at)->next;
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
 	return at;
 }
 
@@ -192,8 +195,10 @@ static int on_channel_frame(struct peer *p, const struct frame *f)
 
 static void answer_hello(struct peer *p)
 {
-	struct msg_hello m = {.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_AGENT,
-	                      .build = wire_text_of(TOMBOLO_VERSION)};
+	struct msg_hello m = {.version = WIRE_VERSION,
+			      .oldest = WIRE_OLDEST,
+			      .role = ROLE_AGENT,
+			      .build = wire_text_of(TOMBOLO_VERSION)};
 
 	(void)msg_hello_add(peer_outbox(p, msg_hello_size(&m) + WIRE_HEADER), 0, &m);
 }
@@ -204,7 +209,8 @@ static bool cookie_is_right(const struct wire_text *cookie)
 	unsigned difference = 0;
 
 	if (cookie->len != peers.cookie_len || !cookie->len) return false;
-	for (size_t i = 0; i < cookie->len; i++) difference |= (uint8_t)cookie->at[i] ^ peers.cookie[i];
+	for (size_t i = 0; i < cookie->len; i++)
+		difference |= (uint8_t)cookie->at[i] ^ peers.cookie[i];
 	return difference == 0;
 }
 
@@ -223,7 +229,8 @@ static int on_hello(struct peer *p, const struct frame *f)
 	if (msg_hello_parse(f, &m) < 0) return -EPROTO;
 	if (m.oldest > WIRE_VERSION || m.version < WIRE_OLDEST) return -EPROTO;
 	if (p->standing == STANDING_STRANGER) {
-		if (!cookie_is_right(&m.cookie) || (m.role != ROLE_FRONT && m.role != ROLE_KEEPER)) return -EPROTO;
+		if (!cookie_is_right(&m.cookie) || (m.role != ROLE_FRONT && m.role != ROLE_KEEPER))
+			return -EPROTO;
 		timer_stop(&p->hello_wait);
 		if (m.role == ROLE_KEEPER) become_bond(p);
 		else p->standing = STANDING_FRONT;
@@ -277,7 +284,8 @@ static void on_peer_event(struct watch *w, uint32_t events)
 
 	if (p->broken) return;
 	if (events & EPOLLOUT) sent(p, link_flush(p->link));
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) sent(p, link_read(p->link, READ_BUDGET, on_peer_packet, p));
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		sent(p, link_read(p->link, READ_BUDGET, on_peer_packet, p));
 }
 
 static void on_hello_missing(struct timer *t)
@@ -344,7 +352,7 @@ static void on_connection(struct watch *w, uint32_t events)
 }
 
 int peers_open(int listen_fd, struct link *bond, struct link *front, const void *cookie, size_t cookie_len,
-               const struct channel_kind *kinds)
+	       const struct channel_kind *kinds)
 {
 	peers.kinds = kinds;
 	peers.cookie_len = MIN(cookie_len, sizeof peers.cookie);

@@ -1,13 +1,16 @@
 /*
- * peers.h - who talks to us: the keeper over the bond, fronts over links, and strangers until they prove themselves.
+ * peers.h - who talks to us: the keeper over the bond, fronts over links, and strangers until they prove
+ * themselves.
  *
- * Theory of operation: the bond and the first front's link are given at bind. Everyone else connects to the listening
- * socket and must begin with `hello` and the sandbox's cookie; the role it names is what it then is. One bond counts,
- * the newest. A front's link carries channels; a peer that breaks the protocol is cut off, which costs nobody else.
+ * Theory of operation: the bond and the first front's link are given at bind. Everyone else connects to the
+ * listening socket and must begin with `hello` and the sandbox's cookie; the role it names is what it then
+ * is. One bond counts, the newest. A front's link carries channels; a peer that breaks the protocol is cut
+ * off, which costs nobody else.
  *
- * Messages go into one *outbox* and leave at the end of the reactor's turn, so that output and end of a short command
- * are one packet; what says only that a command began may wait a little longer, for most commands end within that time and
- * each packet wakes a front. A link that fails while something is sent is only marked; it is torn down at the end of the turn.
+ * Messages go into one *outbox* and leave at the end of the reactor's turn, so that output and end of a short
+ * command are one packet; what says only that a command began may wait a little longer, for most commands end
+ * within that time and each packet wakes a front. A link that fails while something is sent is only marked;
+ * it is torn down at the end of the turn.
  */
 #pragma once
 
@@ -22,8 +25,8 @@ struct channel;
 struct link;
 struct peer;
 
-#define CHANNELS_MAX  4096      /* of one link */
-#define COOKIE_MAX    64
+#define CHANNELS_MAX 4096 /* of one link */
+#define COOKIE_MAX   64
 
 struct channel_ops {
 	/* A frame for this channel. Negative: the peer broke the protocol. May close the channel. */
@@ -34,8 +37,8 @@ struct channel_ops {
 
 /* Embedded in what it is a channel of. */
 struct channel {
-	struct channel *next;   /* private */
-	struct peer *peer;      /* NULL: closed */
+	struct channel *next; /* private */
+	struct peer *peer;    /* NULL: closed */
 	uint32_t id;
 	const struct channel_ops *ops;
 };
@@ -48,18 +51,18 @@ struct channel_kind {
 };
 
 /*
- * LISTEN_FD is listened on from here on. BOND and FRONT (may be NULL) are taken. KINDS ends with type 0 and outlives us.
- * 0 or -errno.
+ * LISTEN_FD is listened on from here on. BOND and FRONT (may be NULL) are taken. KINDS ends with type 0 and
+ * outlives us. 0 or -errno.
  */
 int peers_open(int listen_fd, struct link *bond, struct link *front, const void *cookie, size_t cookie_len,
-               const struct channel_kind *kinds);
+	       const struct channel_kind *kinds);
 
 /* At the end of a reactor's turn: sends what waits, tears down what failed. */
 void peers_turn(void);
 
 /* -EPROTO: the id is in use, is 0, or the link has too many channels. */
 int channel_open(struct channel *c, struct peer *p, uint32_t id, const struct channel_ops *ops);
-void channel_close(struct channel *c);  /* fine when closed */
+void channel_close(struct channel *c); /* fine when closed */
 
 /* The outbox of P with room for NEED bytes: at most OUTBOX_SIZE. Never NULL. */
 #define OUTBOX_SIZE ((size_t)16 << 10)
@@ -69,7 +72,7 @@ struct packet *peer_outbox(struct peer *p, size_t need);
 #define OUTBOX_WAIT_MS 2
 struct packet *peer_outbox_patient(struct peer *p, size_t need);
 
-#define CHANNEL_SEND(c, name, m)                                                                             \
+#define CHANNEL_SEND(c, name, m) \
 	(void)msg_##name##_add(peer_outbox((c)->peer, msg_##name##_size(m) + WIRE_HEADER), (c)->id, m)
 
 void channel_send_data(struct channel *c, enum wire_stream stream, const struct iovec parts[2]);

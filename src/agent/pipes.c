@@ -1,6 +1,6 @@
 /*
- * pipes.c - the bytes of a process: output is read straight into its log and shown to the client from there; input waits
- * in a bounded queue.
+ * pipes.c - the bytes of a process: output is read straight into its log and shown to the client from there;
+ * input waits in a bounded queue.
  *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
  */
@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define READS_A_TURN 4          /* of one pipe: others have a right to their turn */
+#define READS_A_TURN 4 /* of one pipe: others have a right to their turn */
 
 static void on_output_ready(struct watch *w, uint32_t events);
 static void on_input_ready(struct watch *w, uint32_t events);
@@ -25,7 +25,8 @@ static void on_input_ready(struct watch *w, uint32_t events);
 void process_pipes_init(struct process *p)
 {
 	for (size_t i = 0; i < 2; i++) {
-		p->out[i] = (struct output_pipe){.process = p, .fd = -1, .stream = i ? STREAM_ERR : STREAM_OUT};
+		p->out[i] =
+			(struct output_pipe){.process = p, .fd = -1, .stream = i ? STREAM_ERR : STREAM_OUT};
 		p->out[i].watch = (struct watch){.fd = -1, .on_event = on_output_ready};
 	}
 	p->in.fd = -1;
@@ -78,7 +79,8 @@ int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct
 
 void process_pipes_watch(struct process *p)
 {
-	for (size_t i = 0; i < 2; i++) (void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
+	for (size_t i = 0; i < 2; i++)
+		(void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
 }
 
 static void close_output(struct output_pipe *o)
@@ -97,7 +99,8 @@ static void close_input(struct process *p)
 
 void process_pipes_close(struct process *p)
 {
-	for (size_t i = 0; i < 2; i++) close_output(&p->out[i]);
+	for (size_t i = 0; i < 2; i++)
+		close_output(&p->out[i]);
 	close_input(p);
 }
 
@@ -113,13 +116,15 @@ void process_pipes_owe(struct process *p)
 	for (size_t i = 0; i < 2; i++) {
 		int n = 0;
 
-		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &n) == 0 && n > 0) p->out[i].owed = (size_t)n;
+		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &n) == 0 && n > 0)
+			p->out[i].owed = (size_t)n;
 	}
 }
 
 static void block(struct process *p)
 {
-	for (size_t i = 0; i < 2; i++) watch_stop(&p->out[i].watch);
+	for (size_t i = 0; i < 2; i++)
+		watch_stop(&p->out[i].watch);
 	if (!p->blocked_since) p->blocked_since = clock_ms();
 }
 
@@ -168,7 +173,8 @@ static bool read_some(struct output_pipe *o)
 {
 	int r = 1;
 
-	for (int i = 0; i < READS_A_TURN && r == 1 && o->fd >= 0; i++) r = read_once(o);
+	for (int i = 0; i < READS_A_TURN && r == 1 && o->fd >= 0; i++)
+		r = read_once(o);
 	if (r >= 0) return false;
 	close_output(o);
 	return true;
@@ -187,11 +193,13 @@ static void on_output_ready(struct watch *w, uint32_t events)
 void process_pipes_read(struct process *p)
 {
 	for (size_t i = 0; i < 2; i++) {
-		if (p->blocked_since && p->out[i].fd >= 0 && is_finished(&p->out[i])) close_output(&p->out[i]);
+		if (p->blocked_since && p->out[i].fd >= 0 && is_finished(&p->out[i]))
+			close_output(&p->out[i]);
 		while (p->out[i].fd >= 0 && !p->blocked_since) {
 			size_t before = p->log.total;
 
-			/* To the end of the pipe if it is there already: that spares a short command a turn. */
+			/* To the end of the pipe if it is there already: that spares a short command a turn.
+			 */
 			if (read_some(&p->out[i]) || p->log.total == before) break;
 		}
 	}

@@ -17,10 +17,10 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define QUIET_MS        150     /* without output after the leader's death: nobody means to say more */
-#define DRAIN_MS        1000    /* at most, see process.h */
-#define HARD_EVERY_MS   10      /* between two rounds of SIGKILL */
-#define HARD_MS         1000    /* the tree may resist (a process in the kernel's hands) that long */
+#define QUIET_MS      150  /* without output after the leader's death: nobody means to say more */
+#define DRAIN_MS      1000 /* at most, see process.h */
+#define HARD_EVERY_MS 10   /* between two rounds of SIGKILL */
+#define HARD_MS       1000 /* the tree may resist (a process in the kernel's hands) that long */
 
 static struct process *first, **last = &first;
 static bool forgetting_due;
@@ -51,7 +51,8 @@ static void forget(struct process *p)
 {
 	struct process **at = &first;
 
-	while (*at != p) at = &(*at)->next;
+	while (*at != p)
+		at = &(*at)->next;
 	*at = p->next;
 	if (!p->next) last = at;
 	process_pipes_close(p);
@@ -105,7 +106,8 @@ void processes_turn(void)
 	}
 }
 
-/* After the end, whenever a pipe was closed or the tree became empty. Frees no process: callers walk the list. */
+/* After the end, whenever a pipe was closed or the tree became empty. Frees no process: callers walk the
+ * list. */
 static void settle(struct process *p)
 {
 	if (!p->facts.ended || !process_pipes_closed(p)) return;
@@ -130,7 +132,8 @@ static void end(struct process *p)
 	settle(p);
 }
 
-/* Whether the pipes may be taken for drained; otherwise *RET_WAIT_MS tells when to look again (0: on an event). */
+/* Whether the pipes may be taken for drained; otherwise *RET_WAIT_MS tells when to look again (0: on an
+ * event). */
 static bool is_drained(struct process *p, uint64_t *ret_wait_ms)
 {
 	uint64_t now = clock_ms(), until;
@@ -196,9 +199,7 @@ static void on_deadline(struct timer *t)
 		tree_signal(&p->tree, SIGTERM);
 		timer_start(t, p->grace_ms);
 		return;
-	case FORCE_SOFT:
-		kill_hard(p);
-		return;
+	case FORCE_SOFT: kill_hard(p); return;
 	case FORCE_HARD:
 		if (tree_remove(&p->tree)) break;
 		if (clock_ms() < p->hard_until) {
@@ -207,8 +208,7 @@ static void on_deadline(struct timer *t)
 		}
 		p->force = FORCE_GAVE_UP;
 		break;
-	case FORCE_GAVE_UP:
-		return;
+	case FORCE_GAVE_UP: return;
 	}
 	process_check_end(p);
 }
@@ -230,7 +230,7 @@ static void note_status(struct process *p, int status, const struct rusage *use)
 	f->code = f->signo ? 128 + f->signo : WEXITSTATUS(status);
 	f->cancelled = p->cancel_signo && f->signo == p->cancel_signo;
 	f->cpu_ms = (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000 +
-	            (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1000;
+		    (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1000;
 	f->max_memory = (uint64_t)use->ru_maxrss * 1024;
 }
 
@@ -286,7 +286,8 @@ static void keep_record(struct process *p, const struct process_spec *spec)
 	const char *word;
 	char *text;
 
-	while ((word = wire_list_next(spec->argv, &at, &len)) && size + len + 1 <= PROCESS_ARGV_MAX && count < 1024) {
+	while ((word = wire_list_next(spec->argv, &at, &len)) && size + len + 1 <= PROCESS_ARGV_MAX &&
+	       count < 1024) {
 		size += len + 1;
 		count++;
 	}
@@ -320,9 +321,10 @@ static struct process *process_new(const struct process_spec *spec)
 }
 
 static int start(struct process *p, const struct process_spec *spec, int theirs[3], enum spawn_step *ret_step,
-                 struct err *e)
+		 struct err *e)
 {
-	struct spawn_spec birth = {.command = spec->command, .env = spec->env, .cwd = spec->cwd, .uid = spec->uid};
+	struct spawn_spec birth = {
+		.command = spec->command, .env = spec->env, .cwd = spec->cwd, .uid = spec->uid};
 	pid_t pid;
 	int r;
 
@@ -341,7 +343,8 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 	return 0;
 }
 
-int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step, struct err *e)
+int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step,
+		  struct err *e)
 {
 	struct process *p = process_new(spec);
 	int theirs[3] = {-1, -1, -1};

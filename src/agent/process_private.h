@@ -10,33 +10,33 @@ enum force { FORCE_NONE, FORCE_SOFT, FORCE_HARD, FORCE_GAVE_UP };
 
 struct output_pipe {
 	struct process *process;
-	int fd;                 /* -1: closed */
+	int fd; /* -1: closed */
 	struct watch watch;
 	uint8_t stream;
-	size_t owed;            /* bytes that lay in it when the leader died and are not read yet */
+	size_t owed; /* bytes that lay in it when the leader died and are not read yet */
 };
 
 struct process {
 	struct process *next;
 	struct process_facts facts;
-	void *record;           /* memory of facts.argv and facts.cwd */
+	void *record; /* memory of facts.argv and facts.cwd */
 	struct process_client *client;
 	struct log log;
 	struct tree tree;
 	struct output_pipe out[2];
 	struct input_pipe {
-		int fd;         /* -1: closed, or there never was one */
+		int fd; /* -1: closed, or there never was one */
 		struct watch watch;
 		struct buf queue;
-		bool ending;    /* close it once the queue is empty */
+		bool ending; /* close it once the queue is empty */
 	} in;
 	bool reaped;
 	enum force force;
 	int cancel_signo;
 	uint32_t grace_ms;
-	uint64_t started_at, hard_until;        /* monotonic, as are the following */
-	uint64_t quiet_from, drain_until;       /* see is_drained() */
-	uint64_t blocked_since; /* when output began to wait for the client; 0: it does not */
+	uint64_t started_at, hard_until;  /* monotonic, as are the following */
+	uint64_t quiet_from, drain_until; /* see is_drained() */
+	uint64_t blocked_since;           /* when output began to wait for the client; 0: it does not */
 	struct timer deadline, drain;
 };
 
@@ -50,11 +50,11 @@ void process_pipes_close_theirs(int theirs[3]);
 void process_pipes_watch(struct process *p);
 void process_pipes_close(struct process *p);
 bool process_pipes_hold_output(const struct process *p); /* something lies in them */
-bool process_pipes_closed(const struct process *p);     /* those of output */
-void process_pipes_owe(struct process *p);              /* the leader died: note what still lies in them */
-void process_pipes_read(struct process *p);             /* what is there, as far as the client has room */
+bool process_pipes_closed(const struct process *p);      /* those of output */
+void process_pipes_owe(struct process *p);               /* the leader died: note what still lies in them */
+void process_pipes_read(struct process *p);              /* what is there, as far as the client has room */
 
 /* ---- process.c ---- */
 
 void process_check_end(struct process *p);
-void process_pipe_closed(struct process *p);            /* a pipe of output came to its end */
+void process_pipe_closed(struct process *p); /* a pipe of output came to its end */

@@ -17,7 +17,7 @@ static struct {
 	struct watch children;
 	void (*on_children)(void);
 	void (*on_turn)(void);
-	struct timer *timers;           /* sorted: the next one first */
+	struct timer *timers; /* sorted: the next one first */
 	struct epoll_event batch[BATCH];
 	int batch_at, batch_count;
 } reactor = {.epoll_fd = -1, .children = {.fd = -1}};
@@ -69,7 +69,8 @@ void timer_start(struct timer *t, uint64_t delay_ms)
 
 	timer_stop(t);
 	t->due_ms = delay_ms > UINT64_MAX - now ? UINT64_MAX : now + delay_ms;
-	while (*at && (*at)->due_ms <= t->due_ms) at = &(*at)->next;
+	while (*at && (*at)->due_ms <= t->due_ms)
+		at = &(*at)->next;
 	t->next = *at;
 	t->armed = true;
 	*at = t;

@@ -1,8 +1,9 @@
 /*
- * reactor.h - the agent's event loop: descriptors, timers, dead children. No threads, no allocation of its own.
+ * reactor.h - the agent's event loop: descriptors, timers, dead children. No threads, no allocation of its
+ * own.
  *
- * Watches and timers are embedded in their owners, who may stop any of them from any callback: an event that was already
- * fetched for a stopped watch is dropped.
+ * Watches and timers are embedded in their owners, who may stop any of them from any callback: an event that
+ * was already fetched for a stopped watch is dropped.
  */
 #pragma once
 
@@ -12,13 +13,13 @@
 struct reactor;
 
 struct watch {
-	int fd;                 /* borrowed; -1: not watched */
-	uint32_t events;        /* EPOLLIN, EPOLLOUT asked for */
+	int fd;          /* borrowed; -1: not watched */
+	uint32_t events; /* EPOLLIN, EPOLLOUT asked for */
 	void (*on_event)(struct watch *w, uint32_t events);
 };
 
 struct timer {
-	struct timer *next;     /* private, as is all but on_time */
+	struct timer *next; /* private, as is all but on_time */
 	uint64_t due_ms;
 	bool armed;
 	void (*on_time)(struct timer *t);
@@ -26,21 +27,25 @@ struct timer {
 
 #define WATCH_NONE ((struct watch){.fd = -1})
 
-/* Blocks every signal; ON_CHILDREN is called when children may have died. One reactor a process. 0 or -errno. */
+/* Blocks every signal; ON_CHILDREN is called when children may have died. One reactor a process. 0 or -errno.
+ */
 int reactor_open(void (*on_children)(void));
 
-/* ON_TURN runs after each batch of events, before the next sleep: the place to flush what the batch produced. */
+/* ON_TURN runs after each batch of events, before the next sleep: the place to flush what the batch produced.
+ */
 void reactor_on_turn(void (*on_turn)(void));
 
 /* Never returns. */
 _Noreturn void reactor_run(void);
 
-/* Starts to watch FD, or changes what is asked for. EVENTS 0 is fine: only errors and hang-ups are reported. 0 or -errno. */
+/* Starts to watch FD, or changes what is asked for. EVENTS 0 is fine: only errors and hang-ups are reported.
+ * 0 or -errno. */
 int watch_start(struct watch *w, int fd, uint32_t events);
 int watch_change(struct watch *w, uint32_t events);
-void watch_stop(struct watch *w);       /* fine when not watched */
+void watch_stop(struct watch *w); /* fine when not watched */
 
-/* Instead of watch_stop() when the descriptor, which has no copies, is closed next: that spares a system call. */
+/* Instead of watch_stop() when the descriptor, which has no copies, is closed next: that spares a system
+ * call. */
 void watch_forget(struct watch *w);
 
 /* Arms, or arms anew. */

@@ -21,7 +21,7 @@
 /* What child and parent share while the child runs. */
 struct birth {
 	const struct spawn_spec *spec;
-	volatile int error;             /* errno; 0: a program was executed */
+	volatile int error; /* errno; 0: a program was executed */
 	volatile enum spawn_step step;
 };
 
@@ -132,7 +132,8 @@ pid_t spawn(const struct spawn_spec *spec, enum spawn_step *ret_step)
 	struct birth b = {.spec = spec, .step = SPAWN_CLONE};
 	pid_t pid;
 
-	/* Not clone3: the sandbox's filter refuses it. Every signal is blocked in us, so no handler runs on that stack. */
+	/* Not clone3: the sandbox's filter refuses it. Every signal is blocked in us, so no handler runs on
+	 * that stack. */
 	set_oom_score(OOM_SCORE_COMMAND);
 	pid = clone(child, child_stack + sizeof child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);
 	set_oom_score(OOM_SCORE_AGENT);

@@ -1,9 +1,9 @@
 /*
  * spawn.h - starts one process: a vfork-style clone, no copy of our memory.
  *
- * Theory of operation: the child runs on a stack of its own in *our* memory while we stand still, until it executes a
- * program or gives up. So it reports its errno by writing it where we read it, and it may touch nothing that it does
- * not put back. It calls the kernel only, never libc functions that keep state.
+ * Theory of operation: the child runs on a stack of its own in *our* memory while we stand still, until it
+ * executes a program or gives up. So it reports its errno by writing it where we read it, and it may touch
+ * nothing that it does not put back. It calls the kernel only, never libc functions that keep state.
  */
 #pragma once
 
@@ -21,9 +21,9 @@ enum spawn_step { SPAWN_CLONE, SPAWN_CGROUP, SPAWN_USER, SPAWN_CWD, SPAWN_EXEC, 
 
 struct spawn_spec {
 	const struct command *command;
-	struct environment *env;        /* its spare slots are written */
+	struct environment *env; /* its spare slots are written */
 	const char *cwd;
-	uint32_t uid;                   /* and gid */
+	uint32_t uid; /* and gid */
 	int stdio[3];
 	int attach_fds[SPAWN_ATTACH_MAX]; /* cgroup.procs files to enter, in this order */
 	size_t attach_count;

@@ -77,13 +77,16 @@ static bool leaf_give(struct tree *t)
 	char count[2] = "";
 
 	if (t->count_fd < 0) {
-		if (unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR) < 0 && errno != ENOENT) return false;
+		if (unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			return false;
 		fd_close(t->procs_fd);
 		return true;
 	}
-	/* Counts the dead too until they are reaped. An error means that the keeper took it all away: nobody is left. */
+	/* Counts the dead too until they are reaped. An error means that the keeper took it all away: nobody
+	 * is left. */
 	if (pread(t->count_fd, count, 2, 0) == 2 && (count[0] != '0' || count[1] != '\n')) return false;
-	if (spare_count < SPARES_MAX) spares[spare_count++] = (struct tree){t->seq, t->procs_fd, t->count_fd, 0};
+	if (spare_count < SPARES_MAX)
+		spares[spare_count++] = (struct tree){t->seq, t->procs_fd, t->count_fd, 0};
 	else leaf_close(t);
 	return true;
 }
@@ -99,12 +102,14 @@ bool tree_remove(struct tree *t)
 
 void trees_forget(void)
 {
-	while (spare_count) leaf_close(&spares[--spare_count]);
+	while (spare_count)
+		leaf_close(&spares[--spare_count]);
 }
 
 /* ---- who is in it ---- */
 
-/* Calls kill(SIGNO) for each process of the tree (0 only counts them). How many there were; -errno: not readable. */
+/* Calls kill(SIGNO) for each process of the tree (0 only counts them). How many there were; -errno: not
+ * readable. */
 static int each_process(const struct tree *t, int signo)
 {
 	auto_close int fd = openat(limits_dir(), leaf_file(t, "cgroup.procs").text, O_RDONLY | O_CLOEXEC);
@@ -142,6 +147,7 @@ void tree_signal(const struct tree *t, int signo)
 {
 	if (!t->seq) return;
 	/* All at once where the kernel can (v2): nothing forks away between two kills. */
-	if (signo == SIGKILL && fd_write_file(limits_dir(), leaf_file(t, "cgroup.kill").text, "1") == 0) return;
+	if (signo == SIGKILL && fd_write_file(limits_dir(), leaf_file(t, "cgroup.kill").text, "1") == 0)
+		return;
 	if (each_process(t, signo) < 0 && t->leader > 1) (void)kill(-t->leader, signo);
 }

@@ -1,8 +1,10 @@
 /*
- * tree.h - all processes that one command started, however often they forked or changed sessions: a leaf cgroup.
+ * tree.h - all processes that one command started, however often they forked or changed sessions: a leaf
+ * cgroup.
  *
- * limits.h holds the directory that the keeper delegated; each running command has a directory of its own in it. An empty
- * one is kept for the next command where emptiness is cheap to see: making and removing it costs more than entering it.
+ * limits.h holds the directory that the keeper delegated; each running command has a directory of its own in
+ * it. An empty one is kept for the next command where emptiness is cheap to see: making and removing it costs
+ * more than entering it.
  */
 #pragma once
 
@@ -16,13 +18,14 @@
 struct err;
 
 struct tree {
-	uint32_t seq;           /* names the leaf; 0: there is none (any more) */
-	int procs_fd;           /* its cgroup.procs, for the child to enter */
-	int count_fd;           /* its pids.current; -1 where leaves have none (v2) */
-	pid_t leader;           /* of the process group, for when the leaf cannot be read */
+	uint32_t seq; /* names the leaf; 0: there is none (any more) */
+	int procs_fd; /* its cgroup.procs, for the child to enter */
+	int count_fd; /* its pids.current; -1 where leaves have none (v2) */
+	pid_t leader; /* of the process group, for when the leaf cannot be read */
 };
 
-/* Takes a leaf; limits_held() must be true. Fills the files that the child enters, in order; they stay ours. */
+/* Takes a leaf; limits_held() must be true. Fills the files that the child enters, in order; they stay ours.
+ */
 int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_count, struct err *e);
 
 /* Gives the leaf back when nobody is in it. Whether there is none now. */
@@ -31,5 +34,5 @@ bool tree_remove(struct tree *t);
 /* The cgroups are about to be closed: removes the leaves that wait for their next use. */
 void trees_forget(void);
 
-unsigned tree_count(const struct tree *t);              /* live processes in it */
-void tree_signal(const struct tree *t, int signo);      /* to each of them, once */
+unsigned tree_count(const struct tree *t);         /* live processes in it */
+void tree_signal(const struct tree *t, int signo); /* to each of them, once */

@@ -1,10 +1,11 @@
 /*
- * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked agents.
+ * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked
+ * agents.
  *
- * Theory of operation: descriptor 3 is the keeper's control socket. For each `spawn` we clone a child with CLONE_PARENT
- * (so it is the keeper's child) into new mount, pid, ipc and uts namespaces, and answer with its pid. The child keeps
- * nothing but its end of the bond and waits there (parked.c). We end when the keeper does. What we touch is what each
- * clone has to copy: little memory, few descriptors, no stdio.
+ * Theory of operation: descriptor 3 is the keeper's control socket. For each `spawn` we clone a child with
+ * CLONE_PARENT (so it is the keeper's child) into new mount, pid, ipc and uts namespaces, and answer with its
+ * pid. The child keeps nothing but its end of the bond and waits there (parked.c). We end when the keeper
+ * does. What we touch is what each clone has to copy: little memory, few descriptors, no stdio.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,9 @@ static struct link *control;
 /* The pid in the keeper's eyes, or -errno. In the child it does not return. */
 static int clone_parked(int bond_fd)
 {
-	long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD,
-	                   NULL, NULL, NULL, NULL);
+	long pid = syscall(SYS_clone,
+			   CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD,
+			   NULL, NULL, NULL, NULL);
 
 	if (pid < 0) return -errno;
 	if (pid > 0) return (int)pid;
@@ -65,7 +67,8 @@ static void default_signals(void)
 {
 	sigset_t none;
 
-	for (int signo = 1; signo <= SIGRTMAX; signo++) (void)signal(signo, SIG_DFL);
+	for (int signo = 1; signo <= SIGRTMAX; signo++)
+		(void)signal(signo, SIG_DFL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -89,12 +92,13 @@ static int prepare(struct err *e)
 
 	default_signals();
 	(void)prctl(PR_SET_NAME, "tombolo-zygote");
-	if (syscall(SYS_close_range, CONTROL_FD + 1, ~0u, 0) < 0) return err_set(e, -errno, "close descriptors");
+	if (syscall(SYS_close_range, CONTROL_FD + 1, ~0u, 0) < 0)
+		return err_set(e, -errno, "close descriptors");
 	r = fd_set_cloexec(CONTROL_FD, true);
 	if (r < 0) return err_set(e, r, "control socket (descriptor %d)", CONTROL_FD);
 	r = contain_prepare(e);
 	if (r < 0) return r;
-	(void)seccomp_sandbox_filter();         /* built here, so that all clones share it */
+	(void)seccomp_sandbox_filter(); /* built here, so that all clones share it */
 	return occupy_stdio(e);
 }
 

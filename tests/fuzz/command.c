@@ -1,4 +1,5 @@
-/* Whatever words a client sends: the line holds no line end, and reads back as the same words by the rules of the contract. */
+/* Whatever words a client sends: the line holds no line end, and reads back as the same words by the rules of
+ * the contract. */
 #include "agent/command.h"
 
 #include <assert.h>
@@ -20,7 +21,9 @@ static size_t read_word(const char **at, const char *end, char *out)
 		char c = *(*at)++;
 
 		assert(c != '\n' && c != '\r' && c != '\t');
-		if (!quoted) assert(strchr("@%+=:,./-", c) || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'));
+		if (!quoted)
+			assert(strchr("@%+=:,./-", c) || (c >= '0' && c <= '9') ||
+			       ((c | 32) >= 'a' && (c | 32) <= 'z'));
 		if (quoted && c == '\\') {
 			c = *(*at)++;
 			assert(strchr("\\'nrt", c));

@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "unit.h"
 
-#define ASSERT_OUT(r, text)                                                                                  \
-	do {                                                                                                 \
-		ASSERT_STR(buf_text(&(r).out), text);                                                        \
+#define ASSERT_OUT(r, text) \
+	do { \
+		ASSERT_STR(buf_text(&(r).out), text); \
 	} while (0)
 
 TEST(output_and_status_arrive_and_the_end_is_last)
@@ -31,7 +31,8 @@ TEST(output_and_status_arrive_and_the_end_is_last)
 TEST(a_builtin_is_run_by_bash_and_a_program_without_it)
 {
 	auto_run struct run a = {0}, b = {0};
-	struct msg_open_exec builtin = RIG_EXEC("exit", "42"), program = RIG_EXEC("readlink", "/proc/self/exe");
+	struct msg_open_exec builtin = RIG_EXEC("exit", "42"),
+			     program = RIG_EXEC("readlink", "/proc/self/exe");
 
 	rig_run(&a, &builtin);
 	ASSERT_EQ(a.end.code, 42);
@@ -68,9 +69,10 @@ TEST(a_working_directory_that_cannot_be_entered_is_named)
 	static const struct {
 		const char *cwd, *text;
 		int error;
-	} cases[] = {{"/workspace/nope", "working directory '/workspace/nope': No such file or directory", ENOENT},
-	             {"/etc/passwd", "working directory '/etc/passwd': Not a directory", ENOTDIR},
-	             {"/root", "working directory '/root': Permission denied", EACCES}};
+	} cases[] = {
+		{"/workspace/nope", "working directory '/workspace/nope': No such file or directory", ENOENT},
+		{"/etc/passwd", "working directory '/etc/passwd': Not a directory", ENOTDIR},
+		{"/root", "working directory '/root': Permission denied", EACCES}};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		auto_run struct run r = {0};
@@ -88,21 +90,26 @@ TEST(a_command_starts_with_nothing_of_ours)
 {
 	auto_run struct run fds = {0}, signals = {0}, env = {0}, who = {0}, oom = {0};
 	struct msg_open_exec m_fds = RIG_SH("exec ls -l /proc/self/fd"),
-	                     m_signals = RIG_EXEC("grep", "-E", "Sig(Ign|Blk):|CapEff|NoNewPrivs", "/proc/self/status"),
-	                     m_env = RIG_EXEC("env"),
-	                     m_oom = RIG_EXEC("cat", "/proc/self/oom_score_adj", "/proc/1/oom_score_adj"), m_who = RIG_SH("id -u; id -g; id -G; umask; pwd; ps -o sid= $$");
+			     m_signals = RIG_EXEC("grep", "-E", "Sig(Ign|Blk):|CapEff|NoNewPrivs",
+						  "/proc/self/status"),
+			     m_env = RIG_EXEC("env"),
+			     m_oom = RIG_EXEC("cat", "/proc/self/oom_score_adj", "/proc/1/oom_score_adj"),
+			     m_who = RIG_SH("id -u; id -g; id -G; umask; pwd; ps -o sid= $$");
 
 	rig_run(&fds, &m_fds);
 	ASSERT_TRUE(strstr(buf_text(&fds.out), "0 -> /dev/null") != NULL);
 	ASSERT_TRUE(strstr(buf_text(&fds.out), "3 -> /proc/") != NULL);
 	ASSERT_TRUE(strstr(buf_text(&fds.out), " 4 -> ") == NULL);
 	rig_run(&signals, &m_signals);
-	ASSERT_OUT(signals, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nCapEff:\t0000000000000000\n"
-	                    "NoNewPrivs:\t1\n");
+	ASSERT_OUT(signals,
+		   "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nCapEff:\t0000000000000000\n"
+		   "NoNewPrivs:\t1\n");
 	rig_run(&env, &m_env);
-	ASSERT_OUT(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nHOME=/home/sandbox\n"
-	                "LANG=C.UTF-8\nLC_ALL=C.UTF-8\nUSER=sandbox\nLOGNAME=sandbox\nSHELL=/bin/bash\nPWD=/workspace\n"
-	                "SHLVL=0\n_=/usr/bin/env\n");
+	ASSERT_OUT(env,
+		   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nHOME=/home/sandbox\n"
+		   "LANG=C.UTF-8\nLC_ALL=C.UTF-8\nUSER=sandbox\nLOGNAME=sandbox\nSHELL=/bin/bash\nPWD=/"
+		   "workspace\n"
+		   "SHLVL=0\n_=/usr/bin/env\n");
 	rig_run(&oom, &m_oom);
 	ASSERT_OUT(oom, "500\n0\n");
 	rig_run(&who, &m_who);
@@ -126,8 +133,9 @@ TEST(the_end_does_not_wait_for_a_background_child_that_holds_the_pipe)
 TEST(a_background_child_may_go_on_writing)
 {
 	auto_run struct run r = {0}, look = {0};
-	struct msg_open_exec m = RIG_SH("(sleep 0.4; seq 200000; echo $? > /workspace/seq-status) & echo now"),
-	                     m_look = RIG_SH("until [ -s seq-status ]; do sleep 0.02; done; cat seq-status");
+	struct msg_open_exec m = RIG_SH(
+				     "(sleep 0.4; seq 200000; echo $? > /workspace/seq-status) & echo now"),
+			     m_look = RIG_SH("until [ -s seq-status ]; do sleep 0.02; done; cat seq-status");
 
 	rig_run(&r, &m);
 	ASSERT_OUT(r, "now\n");
@@ -138,8 +146,8 @@ TEST(a_background_child_may_go_on_writing)
 TEST(a_timeout_ends_the_whole_tree_even_if_it_ignores_term)
 {
 	auto_run struct run r = {0};
-	struct msg_open_exec m =
-		RIG_SH("trap '' TERM; setsid nohup sh -c 'trap \"\" TERM; sleep 32.008; sleep 32.008' & sleep 32.008");
+	struct msg_open_exec m = RIG_SH("trap '' TERM; setsid nohup sh -c 'trap \"\" TERM; sleep 32.008; "
+					"sleep 32.008' & sleep 32.008");
 	uint64_t began = clock_ms();
 
 	m.timeout_ms = 300;
@@ -155,7 +163,8 @@ TEST(a_timeout_ends_the_whole_tree_even_if_it_ignores_term)
 TEST(a_timeout_that_is_obeyed_keeps_the_status_and_the_output)
 {
 	auto_run struct run r = {0};
-	struct msg_open_exec m = RIG_SH("trap 'echo bye; exit 3' TERM; echo hi; while :; do sleep 0.02; done");
+	struct msg_open_exec m =
+		RIG_SH("trap 'echo bye; exit 3' TERM; echo hi; while :; do sleep 0.02; done");
 
 	m.timeout_ms = 200;
 	m.grace_ms = 5000;
@@ -173,7 +182,8 @@ static bool has_output(const struct run *r)
 TEST(a_signal_reaches_daemons_too)
 {
 	auto_run struct run r = {0};
-	struct msg_open_exec m = RIG_SH("setsid nohup sh -c 'sleep 33.009; :' >/dev/null 2>&1 & echo up; sleep 33.009; :");
+	struct msg_open_exec m =
+		RIG_SH("setsid nohup sh -c 'sleep 33.009; :' >/dev/null 2>&1 & echo up; sleep 33.009; :");
 
 	rig_start(&r, &m);
 	rig_until(has_output, &r);
@@ -195,8 +205,8 @@ TEST(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on)
 {
 	auto_run struct run kept = {0}, killed = {0}, look = {0};
 	struct msg_open_exec m_kept = RIG_SH("echo up; sleep 0.2; seq 100000; echo done > kept-mark"),
-	                     m_killed = RIG_SH("echo up; sleep 34.001; :"),
-	                     m_look = RIG_SH("until [ -s kept-mark ]; do sleep 0.02; done; cat kept-mark");
+			     m_killed = RIG_SH("echo up; sleep 34.001; :"),
+			     m_look = RIG_SH("until [ -s kept-mark ]; do sleep 0.02; done; cat kept-mark");
 
 	rig_start(&kept, &m_kept);
 	rig_until(has_output, &kept);
@@ -217,15 +227,18 @@ TEST(five_mebibytes_of_stdin_arrive_whole)
 	size_t size = 5 << 20;
 	auto_free char *bytes = mem_new(size);
 
-	for (size_t i = 0; i < size; i++) bytes[i] = (char)(i * 2654435761u >> 13);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (char)(i * 2654435761u >> 13);
 	m.flags = m_closed.flags = EXEC_STDIN;
 	rig_start(&r, &m);
 	rig_input(&r, bytes, size);
 	rig_input_end(&r);
 	rig_until(run_ended, &r);
 	ASSERT_EQ(r.end.code, 0);
-	FILE *sum = popen("python3 -c \"import hashlib;print(hashlib.sha256(bytes(((i*2654435761&0xFFFFFFFF)>>13)&255 "
-	                  "for i in range(5<<20))).hexdigest()[:16])\"", "r");
+	FILE *sum = popen(
+		"python3 -c \"import hashlib;print(hashlib.sha256(bytes(((i*2654435761&0xFFFFFFFF)>>13)&255 "
+		"for i in range(5<<20))).hexdigest()[:16])\"",
+		"r");
 	char expected[32] = "";
 	ASSERT_TRUE(fgets(expected, sizeof expected, sum) != NULL);
 	pclose(sum);
@@ -249,11 +262,13 @@ TEST(without_credit_a_command_waits_and_nothing_grows)
 	rig_start(&r, &m);
 	rig_run(&other, &m_other);
 	ASSERT_OUT(other, "hi\n");
-	while (r.out_bytes < 100000) rig_pump(1000);
+	while (r.out_bytes < 100000)
+		rig_pump(1000);
 	rig_pump(100);
 	ASSERT_EQ(r.out_bytes, 100000);
 	rig_credit(&r, 50000);
-	while (r.out_bytes < 150000) rig_pump(1000);
+	while (r.out_bytes < 150000)
+		rig_pump(1000);
 	rig_signal(&r, SIGKILL);
 	rig_pump(300);
 	/* Dead, but what lay in the pipe is owed to us. */
@@ -268,8 +283,9 @@ TEST(without_credit_a_command_waits_and_nothing_grows)
 TEST(the_end_needs_no_credit)
 {
 	auto_run struct run silent = {0}, exact = {0}, held = {0};
-	struct msg_open_exec m_silent = RIG_EXEC("sleep", "0.05"), m_exact = RIG_SH("echo 1234567; sleep 0.05; exit 5"),
-	                     m_held = RIG_SH("sleep 31.1 & echo 1234567");
+	struct msg_open_exec m_silent = RIG_EXEC("sleep", "0.05"),
+			     m_exact = RIG_SH("echo 1234567; sleep 0.05; exit 5"),
+			     m_held = RIG_SH("sleep 31.1 & echo 1234567");
 
 	silent.no_credit = exact.no_credit = held.no_credit = true;
 	m_silent.window = 0;
@@ -305,7 +321,7 @@ TEST(a_thousand_orphans_leave_no_zombies)
 {
 	auto_run struct run r = {0}, look = {0};
 	struct msg_open_exec m = RIG_SH("for i in $(seq 1000); do (sleep 0.01 & ); done; sleep 0.1"),
-	                     m_look = RIG_SH("ps -eo stat= | grep -c '^Z'");
+			     m_look = RIG_SH("ps -eo stat= | grep -c '^Z'");
 
 	rig_run(&r, &m);
 	ASSERT_EQ(r.end.code, 0);
@@ -319,7 +335,7 @@ TEST(long_commands_work)
 	auto_free char *script = mem_new(size + 64), *big = mem_new(size + 1);
 	auto_run struct run a = {0}, b = {0}, c = {0};
 	struct msg_open_exec m_script = RIG_EXEC("eval", script), m_builtin = RIG_EXEC("printf", "%s", big),
-	                     m_program = RIG_EXEC("/usr/bin/printf", "%s", big);
+			     m_program = RIG_EXEC("/usr/bin/printf", "%s", big);
 
 	memset(big, 'x', size);
 	memset(script, ' ', size);
@@ -327,7 +343,7 @@ TEST(long_commands_work)
 	strcpy(script + size, "ls -l /proc/self/fd | wc -l; exit 9");
 	rig_run(&a, &m_script);
 	ASSERT_EQ(a.end.code, 9);
-	ASSERT_OUT(a, "5\n");           /* "total 0" and 0, 1, 2 and ls's own */
+	ASSERT_OUT(a, "5\n"); /* "total 0" and 0, 1, 2 and ls's own */
 	rig_run(&b, &m_builtin);
 	ASSERT_EQ(b.out_bytes, size);
 	rig_run(&c, &m_program);
@@ -370,16 +386,25 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RUN(output_and_status_arrive_and_the_end_is_last), RUN(a_builtin_is_run_by_bash_and_a_program_without_it),
-		RUN(bash_itself_reports_what_cannot_be_run), RUN(a_death_by_signal_is_told_as_such),
-		RUN(a_working_directory_that_cannot_be_entered_is_named), RUN(a_command_starts_with_nothing_of_ours),
+		RUN(output_and_status_arrive_and_the_end_is_last),
+		RUN(a_builtin_is_run_by_bash_and_a_program_without_it),
+		RUN(bash_itself_reports_what_cannot_be_run),
+		RUN(a_death_by_signal_is_told_as_such),
+		RUN(a_working_directory_that_cannot_be_entered_is_named),
+		RUN(a_command_starts_with_nothing_of_ours),
 		RUN(the_end_does_not_wait_for_a_background_child_that_holds_the_pipe),
-		RUN(a_background_child_may_go_on_writing), RUN(a_timeout_ends_the_whole_tree_even_if_it_ignores_term),
-		RUN(a_timeout_that_is_obeyed_keeps_the_status_and_the_output), RUN(a_signal_reaches_daemons_too),
-		RUN(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on), RUN(five_mebibytes_of_stdin_arrive_whole),
-		RUN(without_credit_a_command_waits_and_nothing_grows), RUN(the_end_needs_no_credit),
+		RUN(a_background_child_may_go_on_writing),
+		RUN(a_timeout_ends_the_whole_tree_even_if_it_ignores_term),
+		RUN(a_timeout_that_is_obeyed_keeps_the_status_and_the_output),
+		RUN(a_signal_reaches_daemons_too),
+		RUN(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on),
+		RUN(five_mebibytes_of_stdin_arrive_whole),
+		RUN(without_credit_a_command_waits_and_nothing_grows),
+		RUN(the_end_needs_no_credit),
 		RUN(much_output_is_exact),
-		RUN(a_thousand_orphans_leave_no_zombies), RUN(long_commands_work), RUN(processes_are_listed)};
+		RUN(a_thousand_orphans_leave_no_zombies),
+		RUN(long_commands_work),
+		RUN(processes_are_listed)};
 
 	if (rig_missing()) {
 		(void)fprintf(stderr, "skipped: %s\n", rig_missing());

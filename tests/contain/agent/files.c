@@ -72,7 +72,8 @@ TEST(a_file_is_read_with_its_size_mode_and_time)
 
 TEST(what_is_no_readable_plain_file_is_refused_with_its_reason)
 {
-	sh("mkdir -p d; mkfifo fifo; ln -sf loop loop; ln -sf /proc/1/environ magic; ln -sf /proc/1/root/etc/passwd m2;"
+	sh("mkdir -p d; mkfifo fifo; ln -sf loop loop; ln -sf /proc/1/environ magic; ln -sf "
+	   "/proc/1/root/etc/passwd m2;"
 	   "printf x > secret; chmod 000 secret; ln -sf /dev/null null");
 	assert_refused(false, 1000, "/workspace/none", ENOENT);
 	assert_refused(false, 1000, "/workspace/d", EISDIR);
@@ -104,12 +105,13 @@ TEST(a_write_makes_directories_and_belongs_to_the_user)
 {
 	put(1000, "/workspace/a/b/c.txt", "first");
 	assert_sh("cat a/b/c.txt; stat -c ' %a %u %g' a/b/c.txt; stat -c '%a %u' a/b; ls -A a/b | wc -l",
-	          "first 644 1000 1000\n755 1000\n1\n");
+		  "first 644 1000 1000\n755 1000\n1\n");
 }
 
 TEST(an_existing_file_keeps_its_mode_and_a_link_to_it_stays_a_link)
 {
-	sh("printf old > real; chmod 755 real; mkdir -p sub; ln -sf ../real sub/link; ln -sf new-target dangling");
+	sh("printf old > real; chmod 755 real; mkdir -p sub; ln -sf ../real sub/link; ln -sf new-target "
+	   "dangling");
 	put(1000, "/workspace/sub/link", "new");
 	assert_sh("cat real; stat -c ' %a' real; readlink sub/link; ls -A sub", "new 755\n../real\nlink\n");
 	put(1000, "/workspace/dangling", "made");
@@ -147,11 +149,13 @@ TEST(links_that_flip_while_we_look_lead_nowhere_outside)
 	auto_run struct run flip = {0};
 	struct msg_open_exec m = RIG_SH(
 		"mkdir -p race/d; printf inside > race/d/passwd; ln -sfn /proc/1/root/etc race/l; echo go;"
-		"exec python3 -c \"\nimport ctypes\nc=ctypes.CDLL(None)\nwhile 1: c.renameat2(-100,b'race/d',-100,b'race/l',2)\"");
+		"exec python3 -c \"\nimport ctypes\nc=ctypes.CDLL(None)\nwhile 1: "
+		"c.renameat2(-100,b'race/d',-100,b'race/l',2)\"");
 	unsigned right = 0;
 
 	rig_start(&flip, &m);
-	while (!flip.out_bytes) rig_pump(1000);
+	while (!flip.out_bytes)
+		rig_pump(1000);
 	for (int i = 0; i < 1500; i++) {
 		auto_run struct run r = {0};
 		char text[64] = "";
@@ -184,12 +188,14 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		RUN(a_file_is_read_with_its_size_mode_and_time), RUN(what_is_no_readable_plain_file_is_refused_with_its_reason),
-		RUN(an_absolute_link_stays_inside), RUN(a_write_makes_directories_and_belongs_to_the_user),
-		RUN(an_existing_file_keeps_its_mode_and_a_link_to_it_stays_a_link),
-		RUN(a_write_that_is_dropped_leaves_the_old_file_whole), RUN(writes_to_other_places_are_refused),
-		RUN(links_that_flip_while_we_look_lead_nowhere_outside)};
+	const struct CMUnitTest tests[] = {RUN(a_file_is_read_with_its_size_mode_and_time),
+					   RUN(what_is_no_readable_plain_file_is_refused_with_its_reason),
+					   RUN(an_absolute_link_stays_inside),
+					   RUN(a_write_makes_directories_and_belongs_to_the_user),
+					   RUN(an_existing_file_keeps_its_mode_and_a_link_to_it_stays_a_link),
+					   RUN(a_write_that_is_dropped_leaves_the_old_file_whole),
+					   RUN(writes_to_other_places_are_refused),
+					   RUN(links_that_flip_while_we_look_lead_nowhere_outside)};
 
 	if (rig_missing()) {
 		(void)fprintf(stderr, "skipped: %s\n", rig_missing());

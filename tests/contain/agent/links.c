@@ -44,8 +44,9 @@ TEST(a_connection_without_the_cookie_is_closed)
 TEST(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped)
 {
 	auto_run struct run command = {0}, write = {0}, list = {0}, look = {0};
-	struct msg_open_exec m = RIG_SH("echo up; sleep 0.3; seq 100000; echo done > front-mark"),
-	                     m_look = RIG_SH("until [ -s front-mark ]; do sleep 0.02; done; ls -A half; cat front-mark");
+	struct msg_open_exec
+		m = RIG_SH("echo up; sleep 0.3; seq 100000; echo done > front-mark"),
+		m_look = RIG_SH("until [ -s front-mark ]; do sleep 0.02; done; ls -A half; cat front-mark");
 	char id[40];
 
 	rig_start(&command, &m);
@@ -67,8 +68,8 @@ TEST(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped)
 TEST(a_lying_front_only_hurts_itself)
 {
 	static const uint8_t bad[][WIRE_HEADER] = {
-		{1, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0},          /* a payload that is not there */
-		{0, 0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0},          /* an opening on channel 0 */
+		{1, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0}, /* a payload that is not there */
+		{0, 0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0}, /* an opening on channel 0 */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -99,7 +100,8 @@ TEST(stdin_beyond_the_credit_ends_the_link)
 	m.flags = EXEC_STDIN;
 	rig_start(&r, &m);
 	rig_until(run_opened, &r);
-	for (sent = 0; sent < 4; sent++) (void)link_send_data(rig_front(), r.channel, STREAM_IN, &part, 1);
+	for (sent = 0; sent < 4; sent++)
+		(void)link_send_data(rig_front(), r.channel, STREAM_IN, &part, 1);
 	hung_up = (struct pollfd){.fd = link_fd(rig_front()), .events = POLLRDHUP};
 	ASSERT_EQ(poll(&hung_up, 1, 5000), 1);
 	rig_forget(&r);
@@ -112,7 +114,7 @@ TEST(a_new_keeper_takes_the_bond_and_is_asked_for_limits)
 	struct link *bond;
 
 	rig_drop_bond();
-	assert_serves();        /* the limits are held already */
+	assert_serves(); /* the limits are held already */
 	bond = rig_connect(rig_cookie(), ROLE_KEEPER);
 	ASSERT_TRUE(bond != NULL);
 	rig_take_bond(bond);
@@ -133,7 +135,8 @@ static void assert_no_leaves(void)
 	(void)snprintf(path, sizeof path, "/sys/fs/cgroup/pids/agent-rig-%d", (int)getpid());
 	dir = opendir(path);
 	ASSERT_TRUE(dir != NULL);
-	for (struct dirent *d; (d = readdir(dir));) ASSERT_FALSE(d->d_type == DT_DIR && d->d_name[0] == 'x');
+	for (struct dirent *d; (d = readdir(dir));)
+		ASSERT_FALSE(d->d_type == DT_DIR && d->d_name[0] == 'x');
 	closedir(dir);
 }
 
@@ -158,7 +161,8 @@ TEST(an_idle_sandbox_gives_its_limits_back_and_asks_again)
 TEST(pid_1_is_out_of_reach_from_inside)
 {
 	auto_run struct run r = {0};
-	struct msg_open_exec m = RIG_SH("kill -9 1; kill -TERM 1; cat /proc/1/environ; ls -l /proc/1/fd; ls /proc/1/root/");
+	struct msg_open_exec m =
+		RIG_SH("kill -9 1; kill -TERM 1; cat /proc/1/environ; ls -l /proc/1/fd; ls /proc/1/root/");
 
 	m.uid = 0;
 	rig_run(&r, &m);
@@ -185,9 +189,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RUN(a_connection_without_the_cookie_is_closed),
-		RUN(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped), RUN(a_lying_front_only_hurts_itself),
-		RUN(stdin_beyond_the_credit_ends_the_link), RUN(a_new_keeper_takes_the_bond_and_is_asked_for_limits),
-		RUN(an_idle_sandbox_gives_its_limits_back_and_asks_again), RUN(pid_1_is_out_of_reach_from_inside)};
+		RUN(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped),
+		RUN(a_lying_front_only_hurts_itself),
+		RUN(stdin_beyond_the_credit_ends_the_link),
+		RUN(a_new_keeper_takes_the_bond_and_is_asked_for_limits),
+		RUN(an_idle_sandbox_gives_its_limits_back_and_asks_again),
+		RUN(pid_1_is_out_of_reach_from_inside)};
 
 	if (rig_missing()) {
 		(void)fprintf(stderr, "skipped: %s\n", rig_missing());

@@ -1,5 +1,6 @@
 /*
- * What the agent costs, beside the host's own way in the same run: not a test, for numbers that are read by a person.
+ * What the agent costs, beside the host's own way in the same run: not a test, for numbers that are read by a
+ * person.
  *
  *     contain-agent-measure [ROUNDS]
  */
@@ -47,8 +48,10 @@ static uint64_t host_spawn(const char *path, char *const *argv)
 	ASSERT_OK(posix_spawn(&pid, path, &actions, NULL, argv, env));
 	fd_close(out[1]);
 	fd_close(err[1]);
-	while (read(out[0], text, sizeof text) > 0) continue;
-	while (read(err[0], text, sizeof text) > 0) continue;
+	while (read(out[0], text, sizeof text) > 0)
+		continue;
+	while (read(err[0], text, sizeof text) > 0)
+		continue;
 	waitpid(pid, &status, 0);
 	fd_close(out[0]);
 	fd_close(err[0]);
@@ -66,9 +69,11 @@ static uint64_t agent_exec(const struct msg_open_exec *m)
 	return now_us() - began;
 }
 
-static void compare(const char *name, size_t rounds, const char *path, char *const *argv, const struct msg_open_exec *m)
+static void compare(const char *name, size_t rounds, const char *path, char *const *argv,
+		    const struct msg_open_exec *m)
 {
-	auto_free uint64_t *host = mem_new_array(rounds, sizeof *host), *agent = mem_new_array(rounds, sizeof *agent);
+	auto_free uint64_t *host = mem_new_array(rounds, sizeof *host),
+			   *agent = mem_new_array(rounds, sizeof *agent);
 
 	for (size_t i = 0; i < rounds; i++) {
 		host[i] = host_spawn(path, argv);
@@ -76,9 +81,10 @@ static void compare(const char *name, size_t rounds, const char *path, char *con
 	}
 	qsort(host, rounds, sizeof *host, by_size);
 	qsort(agent, rounds, sizeof *agent, by_size);
-	printf("%-24s host %5llu / %5llu   agent %5llu / %5llu us (min / median)   ratio of medians %.2f\n", name,
-	       (unsigned long long)host[0], (unsigned long long)host[rounds / 2], (unsigned long long)agent[0],
-	       (unsigned long long)agent[rounds / 2], (double)agent[rounds / 2] / (double)host[rounds / 2]);
+	printf("%-24s host %5llu / %5llu   agent %5llu / %5llu us (min / median)   ratio of medians %.2f\n",
+	       name, (unsigned long long)host[0], (unsigned long long)host[rounds / 2],
+	       (unsigned long long)agent[0], (unsigned long long)agent[rounds / 2],
+	       (double)agent[rounds / 2] / (double)host[rounds / 2]);
 }
 
 static void memory(const char *when)
@@ -89,7 +95,8 @@ static void memory(const char *when)
 	if (fd_read_file(AT_FDCWD, path, text, sizeof text) < 0) return;
 	printf("memory %s:", when);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		if (strncmp(line, "Rss", 3) == 0 || strncmp(line, "Anon", 4) == 0 || strncmp(line, "Private_D", 9) == 0) {
+		if (strncmp(line, "Rss", 3) == 0 || strncmp(line, "Anon", 4) == 0 ||
+		    strncmp(line, "Private_D", 9) == 0) {
 			printf("  %s", line);
 		}
 	}
@@ -106,7 +113,8 @@ static void copy_in(const char *from, const char *to)
 
 	rig_start_file(&file, true, 1000, to);
 	rig_until(run_opened, &file);
-	while ((n = read(fd, bytes, sizeof bytes)) > 0) ASSERT_OK(fd_write_all(file.fd, bytes, (size_t)n));
+	while ((n = read(fd, bytes, sizeof bytes)) > 0)
+		ASSERT_OK(fd_write_all(file.fd, bytes, (size_t)n));
 	rig_commit(&file);
 	rig_until(run_ended, &file);
 	(void)agent_exec(&m);
@@ -118,7 +126,7 @@ int main(int argc, char **argv)
 	char *true_argv[] = {"true", NULL}, *sh_argv[] = {"sh", "-c", "echo hello", NULL};
 	auto_run struct run big = {.discard = true};
 	struct msg_open_exec m_true = RIG_EXEC("/usr/bin/true"), m_sh = RIG_EXEC("sh", "-c", "echo hello"),
-	                     m_big = RIG_SH("head -c 256M /dev/zero"), m_static;
+			     m_big = RIG_SH("head -c 256M /dev/zero"), m_static;
 	const char *static_true = getenv("TRUE_STATIC");
 	uint64_t began;
 

@@ -1,7 +1,9 @@
 /*
- * rig.h - plays the keeper and the front for one real agent in one real sandbox: zygote, slot, image, cgroups.
+ * rig.h - plays the keeper and the front for one real agent in one real sandbox: zygote, slot, image,
+ * cgroups.
  *
- * Needs root, and cgroup v1 hierarchies for memory, pids and cpu (the only kind the agent's tests make by hand).
+ * Needs root, and cgroup v1 hierarchies for memory, pids and cpu (the only kind the agent's tests make by
+ * hand).
  */
 #pragma once
 
@@ -12,27 +14,27 @@
 #include "base/buf.h"
 #include "wire/link.h"
 
-#define RIG_WINDOW (1u << 20)   /* credit that a run is given and keeps being given */
+#define RIG_WINDOW (1u << 20) /* credit that a run is given and keeps being given */
 
 /* One channel and what came of it. */
 struct run {
-	struct run *next;               /* private */
+	struct run *next; /* private */
 	uint32_t channel;
-	struct link *link;              /* the front's link it is on */
-	struct buf out, err;            /* not filled when DISCARD */
+	struct link *link;   /* the front's link it is on */
+	struct buf out, err; /* not filled when DISCARD */
 	bool discard;
-	bool no_credit;                 /* what arrives is not paid back */
+	bool no_credit; /* what arrives is not paid back */
 	uint64_t out_bytes, err_bytes;
 	bool opened, ended, data_after_end;
 	struct msg_opened about;
 	char process_id[40];
-	int fd;                         /* of a file; -1 */
+	int fd; /* of a file; -1 */
 	struct msg_end end;
 	char end_text[256];
 	uint64_t input_credit;
-	unsigned processes;             /* `process` messages */
+	unsigned processes; /* `process` messages */
 	struct msg_process last_process;
-	uint64_t ended_ms;              /* clock_ms() */
+	uint64_t ended_ms; /* clock_ms() */
 };
 
 /* Starts everything; asserts on failure, after which nothing works. */
@@ -43,24 +45,24 @@ void rig_close(void);
 const char *rig_missing(void);
 
 struct link *rig_front(void);
-pid_t rig_agent(void);                  /* as the host sees it */
-const char *rig_root(void);             /* "/proc/PID/root" of the agent */
-unsigned rig_limits_wanted(void);       /* how often the agent asked */
-unsigned rig_limits_idle(void);         /* how often it gave them back */
+pid_t rig_agent(void);                    /* as the host sees it */
+const char *rig_root(void);               /* "/proc/PID/root" of the agent */
+unsigned rig_limits_wanted(void);         /* how often the agent asked */
+unsigned rig_limits_idle(void);           /* how often it gave them back */
 void rig_refuse_limits(const char *text); /* instead of giving them; NULL: give them again */
 
 /* Connects to the listening socket and says hello; NULL: the agent hung up on us. */
 struct link *rig_connect(const char *cookie, enum wire_role role);
 const char *rig_cookie(void);
-void rig_use_front(struct link *l);     /* the one before is closed */
+void rig_use_front(struct link *l); /* the one before is closed */
 void rig_drop_bond(void);
 void rig_take_bond(struct link *l);
 
 /* Fills in what the tests do not care about: uid 1000, /workspace, a window. */
 struct msg_open_exec rig_exec(const char *const *argv, uint32_t argc);
-#define RIG_EXEC(...)                                                                                        \
-	rig_exec((const char *const[]){__VA_ARGS__},                                                         \
-	         (uint32_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+#define RIG_EXEC(...) \
+	rig_exec((const char *const[]){__VA_ARGS__}, \
+		 (uint32_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 #define RIG_SH(script) RIG_EXEC("bash", "-c", script)
 
 /* Sends the opening; the run stays the caller's and must live until it ended or rig_forget(). */
@@ -72,7 +74,7 @@ void run_done(struct run *r);
 #define auto_run __attribute__((cleanup(run_done)))
 
 void rig_credit(struct run *r, uint32_t bytes);
-void rig_input(struct run *r, const void *bytes, size_t len);   /* waits for credit */
+void rig_input(struct run *r, const void *bytes, size_t len); /* waits for credit */
 void rig_input_end(struct run *r);
 void rig_signal(struct run *r, int signo);
 void rig_reset(struct run *r, bool kill);
@@ -81,8 +83,8 @@ void rig_commit(struct run *r);
 /* Handles what comes until CONDITION(R) or 20 s passed (which fails the test). */
 void rig_until(bool (*condition)(const struct run *r), const struct run *r);
 bool run_ended(const struct run *r);
-bool run_opened(const struct run *r);   /* or ended */
-void rig_pump(int timeout_ms);          /* handles what comes within that time, returns after the first packets */
+bool run_opened(const struct run *r); /* or ended */
+void rig_pump(int timeout_ms); /* handles what comes within that time, returns after the first packets */
 
 /* Start and wait. */
 void rig_run(struct run *r, const struct msg_open_exec *m);

@@ -9,7 +9,8 @@ static uint8_t room[256 << 10];
 
 static int build(uint32_t uid, const char *const *vars, size_t count, struct environment *ret)
 {
-	struct msg_open_exec sent = {.cwd = {.at = ""}, .env = {.items = vars, .count = (uint32_t)count}}, got;
+	struct msg_open_exec sent = {.cwd = {.at = ""}, .env = {.items = vars, .count = (uint32_t)count}},
+			     got;
 	struct packet p = {.bytes = room, .room = sizeof room};
 	struct frame_reader reader;
 	struct frame f;
@@ -55,7 +56,8 @@ TEST(a_request_replaces_adds_and_its_last_word_counts)
 	ASSERT_STR(environment_get(&env, "B"), "=");
 	ASSERT_STR(environment_get(&env, "HOM"), "short");
 	ASSERT_EQ(env.count, 8 + 4);
-	for (size_t i = 0; i < ENVIRONMENT_SPARE + 1; i++) ASSERT_TRUE(env.vars[env.count + i] == NULL);
+	for (size_t i = 0; i < ENVIRONMENT_SPARE + 1; i++)
+		ASSERT_TRUE(env.vars[env.count + i] == NULL);
 	environment_done(&env);
 }
 
@@ -74,11 +76,13 @@ TEST(far_too_many_variables_are_refused)
 	static const char *vars[ENVIRONMENT_MAX + 1];
 	struct environment env;
 
-	for (size_t i = 0; i < ARRAY_LEN(vars); i++) vars[i] = "A=1";
+	for (size_t i = 0; i < ARRAY_LEN(vars); i++)
+		vars[i] = "A=1";
 	ASSERT_EQ(build(1000, vars, ARRAY_LEN(vars), &env), -E2BIG);
 	ASSERT_OK(build(1000, vars, ARRAY_LEN(vars) - 1, &env));
 	environment_done(&env);
 }
 
-TESTS(RUN(the_base_depends_on_the_user_and_the_directory), RUN(a_request_replaces_adds_and_its_last_word_counts),
-      RUN(what_is_no_variable_is_dropped), RUN(far_too_many_variables_are_refused))
+TESTS(RUN(the_base_depends_on_the_user_and_the_directory),
+      RUN(a_request_replaces_adds_and_its_last_word_counts), RUN(what_is_no_variable_is_dropped),
+      RUN(far_too_many_variables_are_refused))

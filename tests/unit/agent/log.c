@@ -54,7 +54,8 @@ static void assert_one(const struct log *l, uint64_t seq, uint8_t stream, uint32
 	memcpy(mempcpy(bytes, parts[0].iov_base, parts[0].iov_len), parts[1].iov_base, parts[1].iov_len);
 	memcpy(&got, bytes, sizeof got);
 	ASSERT_EQ(got, number);
-	for (size_t i = sizeof got; i < len; i++) ASSERT_EQ((uint8_t)bytes[i], number % 251);
+	for (size_t i = sizeof got; i < len; i++)
+		ASSERT_EQ((uint8_t)bytes[i], number % 251);
 }
 
 TEST(events_come_back_in_order_with_their_streams)
@@ -64,8 +65,10 @@ TEST(events_come_back_in_order_with_their_streams)
 	struct iovec parts[2];
 	uint64_t past = 4;
 
-	for (uint32_t i = 1; i <= 3; i++) log_one(&l, (uint8_t)(1 + i % 2), i, 10 * i);
-	for (uint32_t i = 1; i <= 3; i++) assert_one(&l, i, (uint8_t)(1 + i % 2), i, 10 * i);
+	for (uint32_t i = 1; i <= 3; i++)
+		log_one(&l, (uint8_t)(1 + i % 2), i, 10 * i);
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_one(&l, i, (uint8_t)(1 + i % 2), i, 10 * i);
 	ASSERT_FALSE(log_event_at(&l, &past, &event, parts));
 	ASSERT_EQ(l.total, 60);
 	log_done(&l);
@@ -80,11 +83,13 @@ TEST(old_bytes_make_way_with_their_whole_event)
 	size_t len = 60000;
 	uint32_t count = 40;
 
-	for (uint32_t i = 1; i <= count; i++) log_one(&l, 1, i, len);
+	for (uint32_t i = 1; i <= count; i++)
+		log_one(&l, 1, i, len);
 	ASSERT_EQ(l.byte_count, LOG_BYTES / len * len);
 	ASSERT_TRUE(log_event_at(&l, &first, &event, parts));
 	ASSERT_EQ(first, count - LOG_BYTES / len + 1);
-	for (uint64_t i = first; i <= count; i++) assert_one(&l, i, 1, (uint32_t)i, len);
+	for (uint64_t i = first; i <= count; i++)
+		assert_one(&l, i, 1, (uint32_t)i, len);
 	ASSERT_EQ(l.total, count * len);
 	log_done(&l);
 }
@@ -96,7 +101,8 @@ TEST(the_number_of_events_is_bounded)
 	struct log_event event;
 	struct iovec parts[2];
 
-	for (uint32_t i = 1; i <= LOG_EVENTS + 5; i++) log_one(&l, 1, i, 4);
+	for (uint32_t i = 1; i <= LOG_EVENTS + 5; i++)
+		log_one(&l, 1, i, 4);
 	ASSERT_EQ(l.event_count, LOG_EVENTS);
 	ASSERT_TRUE(log_event_at(&l, &first, &event, parts));
 	ASSERT_EQ(first, 6);
@@ -109,10 +115,12 @@ TEST(a_settled_log_holds_the_same_in_less_memory)
 {
 	struct log l = {0}, next = {0};
 
-	for (uint32_t i = 1; i <= 30; i++) log_one(&l, 1, i, 50000);
+	for (uint32_t i = 1; i <= 30; i++)
+		log_one(&l, 1, i, 50000);
 	log_settle(&l);
 	log_settle(&l);
-	for (uint32_t i = 11; i <= 30; i++) assert_one(&l, i, 1, i, 50000);
+	for (uint32_t i = 11; i <= 30; i++)
+		assert_one(&l, i, 1, i, 50000);
 	ASSERT_EQ(log_weight(&l), 20 * (50000 + sizeof(struct log_event)));
 	/* The arena serves the next one, who does not see what was there. */
 	log_one(&next, 2, 7, 10);
@@ -126,13 +134,16 @@ TEST(when_very_many_write_the_others_keep_less)
 	struct log logs[LOGS_LARGE + 1] = {0};
 	struct log *small = &logs[LOGS_LARGE];
 
-	for (uint32_t i = 0; i <= LOGS_LARGE; i++) log_one(&logs[i], 1, i, 100);
-	for (uint32_t i = 0; i < 10; i++) log_one(small, 1, i, LOG_BYTES / LOG_SMALLER / 4);
+	for (uint32_t i = 0; i <= LOGS_LARGE; i++)
+		log_one(&logs[i], 1, i, 100);
+	for (uint32_t i = 0; i < 10; i++)
+		log_one(small, 1, i, LOG_BYTES / LOG_SMALLER / 4);
 	ASSERT_EQ(small->byte_count, LOG_BYTES / LOG_SMALLER);
 	assert_one(small, 11, 1, 9, LOG_BYTES / LOG_SMALLER / 4);
 	log_settle(small);
 	assert_one(small, 11, 1, 9, LOG_BYTES / LOG_SMALLER / 4);
-	for (uint32_t i = 0; i <= LOGS_LARGE; i++) log_done(&logs[i]);
+	for (uint32_t i = 0; i <= LOGS_LARGE; i++)
+		log_done(&logs[i]);
 	log_one(small, 1, 3, LOG_BYTES / 2);
 	ASSERT_EQ(small->bytes_room, LOG_BYTES);
 	log_done(small);
@@ -155,10 +166,12 @@ TEST(a_silent_log_settles_to_nothing)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		RUN(events_come_back_in_order_with_their_streams), RUN(old_bytes_make_way_with_their_whole_event),
-		RUN(the_number_of_events_is_bounded), RUN(a_settled_log_holds_the_same_in_less_memory),
-		RUN(when_very_many_write_the_others_keep_less), RUN(a_silent_log_settles_to_nothing)};
+	const struct CMUnitTest tests[] = {RUN(events_come_back_in_order_with_their_streams),
+					   RUN(old_bytes_make_way_with_their_whole_event),
+					   RUN(the_number_of_events_is_bounded),
+					   RUN(a_settled_log_holds_the_same_in_less_memory),
+					   RUN(when_very_many_write_the_others_keep_less),
+					   RUN(a_silent_log_settles_to_nothing)};
 
 	return cmocka_run_group_tests(tests, open_pipe, close_pipe);
 }

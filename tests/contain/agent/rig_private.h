@@ -1,0 +1,28 @@
+/* rig_private.h - what rig.c (begin and end) and rig_talk.c (messages) share. */
+#pragma once
+
+#include "isolation/image_host.h"
+#include "isolation/slot.h"
+#include "rig.h"
+
+#define BASE_ID (1000000u * 1000)
+#define COOKIE  "0123456789abcdef0123456789abcdef"
+#define WAIT_MS 20000
+
+struct rig {
+	char dir[64], socket[108], root[32];
+	pid_t zygote, agent;
+	struct link *control, *bond, *front;
+	struct image image;
+	struct slot_kit kit;
+	char groups[3][96];
+	int spawned, bound; /* what the answers said; 1 before */
+	char bound_text[256];
+	unsigned limits_wanted, limits_idle;
+	const char *limits_refusal;
+	uint32_t last_channel;
+	struct run *runs;
+	bool front_lost, hello_came;
+};
+
+extern struct rig rig;
