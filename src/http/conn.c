@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-#define ROUNDS_MAX 8    /* of one turn, so that a fast sink of one connection cannot keep the loop to itself */
-#define READS_MAX  4    /* of one event, likewise */
+#define ROUNDS_MAX 8 /* of one turn, so that one connection's fast sink does not keep the loop to itself */
+#define READS_MAX  4 /* of one event, likewise */
 
 /* ---- ends ---- */
 
@@ -21,7 +21,7 @@ static void end_exchange(struct conn *c, bool gone)
 	struct exchange *x = c->x;
 	bool tell = gone && !x->aborted && (x->answer == ANSWER_NONE || x->answer == ANSWER_STREAM);
 
-	x->aborted |= gone;     /* whatever a handler still says is ignored */
+	x->aborted |= gone; /* whatever a handler still says is ignored */
 	if (tell && x->on_gone) x->on_gone(x, x->gone_ctx);
 	if (c->server->callbacks.on_finished) c->server->callbacks.on_finished(x, c->server->ctx);
 	if (x->done) x->done(x->data);
@@ -50,9 +50,11 @@ void conn_refuse(struct conn *c, unsigned status, const char *code, const char *
 		return;
 	}
 	error_json(&json, code, message);
-	(void)buf_addf(&head, "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-	                      "Connection: close\r\n\r\n",
-	               status, status_text(status), reply_date(c->server), json.len);
+	(void)buf_addf(
+		&head,
+		"HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+		"Connection: close\r\n\r\n",
+		status, status_text(status), reply_date(c->server), json.len);
 	output_send(c, head.data, head.len, json.data, json.len);
 	c->state = CONN_PARTING;
 }
@@ -62,7 +64,7 @@ void conn_free(struct conn *c)
 	struct http_server *s = c->server;
 	const struct linger reset = {.l_onoff = 1};
 
-	c->in_turn = true;      /* marks made by callbacks from here on go nowhere */
+	c->in_turn = true; /* marks made by callbacks from here on go nowhere */
 	if (c->x) end_exchange(c, true);
 	if (c->is_marked) TAILQ_REMOVE(&s->marked, c, marked);
 	TAILQ_REMOVE(&s->conns, c, all);
@@ -87,7 +89,8 @@ static size_t use_input(struct conn *c, const char *bytes, size_t len)
 	size_t used = 0;
 
 	while (request_wants_input(c)) {
-		size_t n = c->x ? request_body(c, bytes + used, len - used) : request_head(c, bytes + used, len - used);
+		size_t n = c->x ? request_body(c, bytes + used, len - used)
+				: request_head(c, bytes + used, len - used);
 
 		used += n;
 		if (used == len || n == 0) break;
@@ -99,7 +102,8 @@ static void use_kept_input(struct conn *c)
 {
 	bool pending = c->in.len || (c->x && !c->x->body_done && c->x->body_seen);
 
-	if (pending && request_wants_input(c)) buf_take(&c->in, use_input(c, c->in.len ? c->in.data : "", c->in.len));
+	if (pending && request_wants_input(c))
+		buf_take(&c->in, use_input(c, c->in.len ? c->in.data : "", c->in.len));
 	if (!c->in.len && c->in.room) buf_reset(&c->in);
 }
 
@@ -121,8 +125,9 @@ static bool read_some(struct conn *c)
 	char *room = kept ? buf_reserve(&c->in, READ_ROOM) : c->server->room;
 	ssize_t n;
 
-	if (!room) return false;        /* cannot be: heads and pieces are bounded below the cap */
-	do n = recv(c->fd, room, READ_ROOM, MSG_DONTWAIT);
+	if (!room) return false; /* cannot be: heads and pieces are bounded below the cap */
+	do
+		n = recv(c->fd, room, READ_ROOM, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno == EAGAIN) return false;
 	if (n <= 0) {
@@ -150,7 +155,8 @@ static void linger(struct conn *c)
 
 		if (n < 0 && errno == EAGAIN) return;
 		if (n > 0) c->lingered += (uint64_t)n;
-		if (n <= 0 || c->lingered > LINGER_BYTES || clock_ms() > c->linger_end_ms) c->state = CONN_DEAD;
+		if (n <= 0 || c->lingered > LINGER_BYTES || clock_ms() > c->linger_end_ms)
+			c->state = CONN_DEAD;
 		if (c->state == CONN_DEAD) return;
 		c->progress = true;
 	}
@@ -166,7 +172,8 @@ static void on_ready(void *ctx, unsigned events)
 		file_unblock(c);
 	}
 	if (c->state == CONN_LINGERING) linger(c);
-	else if ((events & (WATCH_IN | WATCH_GONE)) && !request_wants_input(c)) notice_unwanted(c, events & WATCH_GONE);
+	else if ((events & (WATCH_IN | WATCH_GONE)) && !request_wants_input(c))
+		notice_unwanted(c, events & WATCH_GONE);
 	else if (events & WATCH_IN)
 		for (unsigned i = 0; i < READS_MAX && request_wants_input(c) && read_some(c); i++)
 			;
@@ -191,7 +198,8 @@ static void tell_body(struct conn *c)
 			break;
 		}
 		c->input_lost = true;
-		x->on_body(x, NULL, MAX(x->body_seen, (uint64_t)MAX(x->content_length, (int64_t)0)), x->body_ctx);
+		x->on_body(x, NULL, MAX(x->body_seen, (uint64_t)MAX(x->content_length, (int64_t)0)),
+			   x->body_ctx);
 		break;
 	case BODY_STREAMED:
 		if (!x->body_done || x->body_paused) break;
@@ -214,7 +222,8 @@ static void judge_end(struct conn *c)
 	if (!x && !c->in.len) c->state = CONN_DEAD;
 	else if (!x) conn_refuse(c, 400, "invalid_request", "The request ends in the middle of its head");
 	else if (x->answer == ANSWER_COMPLETE) c->input_lost = true;
-	else if (!c->in.len) conn_refuse(c, 400, "invalid_request", "The request ends in the middle of its body");
+	else if (!c->in.len)
+		conn_refuse(c, 400, "invalid_request", "The request ends in the middle of its body");
 }
 
 static void tell_drained(struct conn *c)
@@ -226,13 +235,15 @@ static void tell_drained(struct conn *c)
 	if (x->on_drain) x->on_drain(x, x->drain_ctx);
 }
 
-/* Ends the exchange when the response is with the kernel and the request was read, and goes on to the next. */
+/*
+ * Ends the exchange when the response is with the kernel and the request was read, and goes on to the next.
+ */
 static void finish(struct conn *c)
 {
 	struct exchange *x = c->x;
 
 	if (!x || x->aborted || x->answer != ANSWER_COMPLETE || c->out.len) return;
-	if (!x->body_done && !c->input_lost) return;    /* the body that is ignored is still on its way */
+	if (!x->body_done && !c->input_lost) return; /* the body that is ignored is still on its way */
 	bool close = exchange_closes(x) || c->input_lost;
 	bool all_read = x->body_done && !c->in.len && !c->input_waits;
 
@@ -303,7 +314,10 @@ static unsigned wanted_events(struct conn *c)
 		c->input_waits = false;
 		return want | WATCH_IN;
 	}
-	/* Most clients send nothing while they wait: to stop watching and to start again would be four system calls. */
+	/*
+	 * Most clients send nothing while they wait: to stop watching and to start again would be four
+	 * system calls.
+	 */
 	if (!c->input_waits && !c->half_closed) want |= WATCH_IN;
 	return want;
 }
@@ -373,7 +387,10 @@ static void set_deadline(struct conn *c)
 	if (!limit) c->deadline_ms = UINT64_MAX;
 	else if (!same || c->deadline_ms == 0) c->deadline_ms = clock_ms() + limit;
 	c->phase = phase;
-	/* The timer is only moved to earlier: one that is due too early looks again. So a request sets none, usually. */
+	/*
+	 * The timer is only moved to earlier: one that is due too early looks again. So a request sets
+	 * none, usually.
+	 */
 	if (c->deadline_ms >= c->timer_ms) return;
 	uint64_t now = clock_ms();
 	if (!c->timer) c->timer = timer_new(c->server->loop, on_time, c);
@@ -431,7 +448,7 @@ void conn_start(struct http_server *s, int fd, unsigned listener, bool over_limi
 	} else {
 		s->conn_count++;
 		c->in_turn = true;
-		(void)read_some(c);     /* most clients have sent their request by now */
+		(void)read_some(c); /* most clients have sent their request by now */
 	}
 	conn_turn(c);
 }

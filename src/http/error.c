@@ -14,7 +14,8 @@ static unsigned long character_at(const unsigned char *at, size_t len, size_t *r
 	*ret_len = 1;
 	if (n > len || !utf8_valid(at, n)) return 0xfffd;
 	character = at[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) character = character << 6 | (at[i] & 0x3f);
+	for (size_t i = 1; i < n; i++)
+		character = character << 6 | (at[i] & 0x3f);
 	*ret_len = n;
 	return character;
 }

@@ -30,13 +30,18 @@ void exchange_drop_body(struct exchange *x)
 	if (x->body_done) return;
 	x->body_mode = BODY_IGNORED;
 	x->body_paused = false;
-	/* Who waits for "100 Continue" may send the body or not, now that it does not come: the next bytes mean nothing. */
+	/*
+	 * Who waits for "100 Continue" may send the body or not, now that it does not come: the next bytes
+	 * mean nothing.
+	 */
 	if ((x->facts.continue_expected || x->continue_due) && !x->body_seen) x->conn->input_lost = true;
-	if (x->content_length > 0 && (uint64_t)x->content_length - x->body_seen > IGNORE_MAX) x->conn->input_lost = true;
+	if (x->content_length > 0 && (uint64_t)x->content_length - x->body_seen > IGNORE_MAX)
+		x->conn->input_lost = true;
 }
 
 void http_body_collect(struct exchange *x, size_t cap,
-                       void (*on_body)(struct exchange *x, const char *bytes, size_t len, void *ctx), void *ctx)
+		       void (*on_body)(struct exchange *x, const char *bytes, size_t len, void *ctx),
+		       void *ctx)
 {
 	if (x->aborted) return;
 	assert(x->body_mode == BODY_UNDECIDED);
@@ -129,7 +134,8 @@ static void add_number(struct buf *b, uint64_t n)
 	char digits[20];
 	size_t at = sizeof digits;
 
-	do digits[--at] = (char)('0' + n % 10);
+	do
+		digits[--at] = (char)('0' + n % 10);
 	while (n /= 10);
 	(void)buf_add(b, digits + at, sizeof digits - at);
 }
@@ -141,17 +147,19 @@ static void add_header(struct buf *b, const char *name, const char *value)
 	(void)buf_add(b, "\r\n", 2);
 }
 
-#define NO_LENGTH UINT64_MAX    /* a stream */
+#define NO_LENGTH UINT64_MAX /* a stream */
 
 /* Composes the head in the server's buffer, where it stays until the next one. */
-static struct buf *compose_head(struct exchange *x, unsigned status, const char *type, const char *headers, uint64_t len)
+static struct buf *compose_head(struct exchange *x, unsigned status, const char *type, const char *headers,
+				uint64_t len)
 {
 	struct http_server *s = x->conn->server;
 	struct buf *b = &s->head;
 
 	x->status = status;
 	x->bodyless = x->is_head || status == 204 || status == 304 || status < 200;
-	if (len == NO_LENGTH && x->old_version) x->keep_alive = false;  /* the end of the body is the end of the line */
+	/* The end of the body is the end of the line. */
+	if (len == NO_LENGTH && x->old_version) x->keep_alive = false;
 	buf_clear(b);
 	(void)buf_add(b, "HTTP/1.1 ", 9);
 	add_number(b, status);
@@ -175,7 +183,8 @@ static struct buf *compose_head(struct exchange *x, unsigned status, const char 
 
 /* ---- whole responses ---- */
 
-void http_reply(struct exchange *x, unsigned status, const char *type, const char *headers, const void *body, size_t len)
+void http_reply(struct exchange *x, unsigned status, const char *type, const char *headers, const void *body,
+		size_t len)
 {
 	if (x->aborted) return;
 	assert(x->answer == ANSWER_NONE);
@@ -194,8 +203,8 @@ void http_reply_error(struct exchange *x, unsigned status, const char *code, con
 	http_reply(x, status, "application/json", NULL, json.data, json.len);
 }
 
-void http_reply_file(struct exchange *x, unsigned status, const char *type, const char *headers, int fd, uint64_t offset,
-                     uint64_t len)
+void http_reply_file(struct exchange *x, unsigned status, const char *type, const char *headers, int fd,
+		     uint64_t offset, uint64_t len)
 {
 	if (x->aborted) {
 		fd_close(fd);
@@ -226,7 +235,8 @@ static unsigned hex_digits(size_t n)
 {
 	unsigned digits = 1;
 
-	while (n >>= 4) digits++;
+	while (n >>= 4)
+		digits++;
 	return digits;
 }
 
@@ -236,8 +246,8 @@ static bool is_chunked(const struct exchange *x)
 }
 
 /*
- * A chunk is written in place: its size line is as wide as the room that was asked for. Where less is committed the
- * size has leading zeros, which RFC 9112 allows.
+ * A chunk is written in place: its size line is as wide as the room that was asked for. Where less is
+ * committed the size has leading zeros, which RFC 9112 allows.
  */
 char *http_stream_reserve(struct exchange *x, size_t len)
 {
@@ -255,7 +265,8 @@ void http_stream_commit(struct exchange *x, size_t len)
 		char *at = c->out.data + c->out.len;
 		size_t rest = len;
 
-		for (unsigned i = x->chunk_digits; i-- > 0; rest >>= 4) at[i] = "0123456789abcdef"[rest & 15];
+		for (unsigned i = x->chunk_digits; i-- > 0; rest >>= 4)
+			at[i] = "0123456789abcdef"[rest & 15];
 		memcpy(at + x->chunk_digits, "\r\n", 2);
 		memcpy(at + x->chunk_digits + 2 + len, "\r\n", 2);
 		len += x->chunk_digits + 4;

@@ -9,7 +9,7 @@ unsigned guard_status(enum guard_fault fault)
 	case GUARD_FINE: return 0;
 #define GUARD_CASE(name, status, text) \
 	case GUARD_##name: return status;
-	GUARD_FAULTS(GUARD_CASE)
+		GUARD_FAULTS(GUARD_CASE)
 #undef GUARD_CASE
 	}
 	return 400;
@@ -21,7 +21,7 @@ const char *guard_text(enum guard_fault fault)
 	case GUARD_FINE: return "";
 #define GUARD_CASE(name, status, text) \
 	case GUARD_##name: return text;
-	GUARD_FAULTS(GUARD_CASE)
+		GUARD_FAULTS(GUARD_CASE)
 #undef GUARD_CASE
 	}
 	return "";
@@ -30,24 +30,25 @@ const char *guard_text(enum guard_fault fault)
 /* ---- before the parser ---- */
 
 enum state {
-	BEFORE,                 /* nothing yet, or only empty lines (RFC 9112, 2.2 asks us to skip them) */
+	BEFORE, /* nothing yet, or only empty lines (RFC 9112, 2.2 asks us to skip them) */
 	BEFORE_CR,
 	METHOD,
-	TARGET_START,           /* a second space here is something that only some servers skip */
-	REQUEST_LINE,           /* target and version: judged by the parser */
+	TARGET_START, /* a second space here is something that only some servers skip */
+	REQUEST_LINE, /* target and version: judged by the parser */
 	LINE_START,
 	NAME,
 	VALUE,
-	LINE_CR,                /* a line feed must follow */
-	LAST_CR,                /* of the empty line */
+	LINE_CR, /* a line feed must follow */
+	LAST_CR, /* of the empty line */
 };
 
 /* RFC 9110, 5.6.2: the characters of a token. */
 static bool is_token(unsigned char b)
 {
 	static const bool others[128] = {
-		['!'] = true, ['#'] = true, ['$'] = true, ['%'] = true, ['&'] = true, ['\''] = true, ['*'] = true, ['+'] = true,
-		['-'] = true, ['.'] = true, ['^'] = true, ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true};
+		['!'] = true,  ['#'] = true, ['$'] = true, ['%'] = true, ['&'] = true,
+		['\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
+		['^'] = true,  ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true};
 
 	if ((b | 0x20) >= 'a' && (b | 0x20) <= 'z') return true;
 	if (b >= '0' && b <= '9') return true;
@@ -103,13 +104,9 @@ static enum guard_fault step(struct guard *g, unsigned char b)
 		g->state = REQUEST_LINE;
 		g->wide += b >= 0x80;
 		return b <= ' ' || b == 0x7f ? GUARD_NOT_HTTP : GUARD_FINE;
-	case REQUEST_LINE:
-		g->wide += b >= 0x80;
-		return in_line(g, b);
-	case VALUE:
-		return in_line(g, b);
-	case LINE_START:
-		return at_line_start(g, b);
+	case REQUEST_LINE: g->wide += b >= 0x80; return in_line(g, b);
+	case VALUE: return in_line(g, b);
+	case LINE_START: return at_line_start(g, b);
 	case NAME:
 		if (b == ':') g->state = VALUE;
 		else if (!is_token(b)) return GUARD_FIELD_NAME;
@@ -117,9 +114,7 @@ static enum guard_fault step(struct guard *g, unsigned char b)
 	case LINE_CR:
 		g->state = LINE_START;
 		return b != '\n' ? GUARD_BARE_CR : ++g->lines > GUARD_LINES_MAX ? GUARD_TOO_MANY : GUARD_FINE;
-	case LAST_CR:
-		g->complete = b == '\n';
-		return b == '\n' ? GUARD_FINE : GUARD_BARE_CR;
+	case LAST_CR: g->complete = b == '\n'; return b == '\n' ? GUARD_FINE : GUARD_BARE_CR;
 	}
 	return GUARD_NOT_HTTP;
 }
@@ -154,14 +149,15 @@ static bool is(const char *name, const char *text, size_t len)
 static bool is_host(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] <= ' ' || (unsigned char)text[i] >= 0x7f || strchr("/\\@?#,\"<>^`{|}", text[i]))
+		if ((unsigned char)text[i] <= ' ' || (unsigned char)text[i] >= 0x7f ||
+		    strchr("/\\@?#,\"<>^`{|}", text[i]))
 			return false;
 	return true;
 }
 
 static bool is_number(const char *text, size_t len)
 {
-	if (len == 0 || len > 18) return false;         /* fits into 63 bits without a look at its value */
+	if (len == 0 || len > 18) return false; /* fits into 63 bits without a look at its value */
 	for (size_t i = 0; i < len; i++)
 		if (text[i] < '0' || text[i] > '9') return false;
 	return true;

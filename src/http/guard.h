@@ -1,9 +1,9 @@
 /*
  * guard.h - what we refuse before and after the parser sees a request head.
  *
- * llhttp is lenient where leniency lets two servers disagree about where a request ends (request smuggling). We are
- * behind and in front of proxies, so the bytes of a head pass a state machine first: one spelling of everything.
- * Both halves are pure.
+ * llhttp is lenient where leniency lets two servers disagree about where a request ends (request
+ * smuggling). We are behind and in front of proxies, so the bytes of a head pass a state machine first:
+ * one spelling of everything. Both halves are pure.
  */
 #pragma once
 
@@ -55,14 +55,18 @@ struct guard {                  /* all zero: a new request */
 	bool complete;          /* the head ends at SEEN */
 };
 
-/* To judge the trailers of a chunked body, which have the form of header lines; ends behind their empty line. */
+/*
+ * To judge the trailers of a chunked body, which have the form of header lines; ends behind their empty
+ * line.
+ */
 struct guard guard_of_trailers(void);
 
 /*
- * Judges the next LEN bytes, stopping behind the head's empty line. *RET_USED bytes were judged. HEAD_MAX is the most
- * that a head may have; it is refused at the first byte beyond.
+ * Judges the next LEN bytes, stopping behind the head's empty line. *RET_USED bytes were judged. HEAD_MAX
+ * is the most that a head may have; it is refused at the first byte beyond.
  */
-enum guard_fault guard_feed(struct guard *g, const char *bytes, size_t len, size_t head_max, size_t *ret_used);
+enum guard_fault guard_feed(struct guard *g, const char *bytes, size_t len, size_t head_max,
+                            size_t *ret_used);
 
 /* ---- after the parser ---- */
 
@@ -73,7 +77,8 @@ struct guard_facts {            /* all zero before the first field */
 };
 
 /* Notes one header field. The value has no white space around it. */
-void guard_note(struct guard_facts *f, const char *name, size_t name_len, const char *value, size_t value_len);
+void guard_note(struct guard_facts *f, const char *name, size_t name_len, const char *value,
+                size_t value_len);
 
 /* Judges the whole. GUARD_NO_HOST comes last: it is the only fault that a later field could still mend. */
 enum guard_fault guard_judge(const struct guard_facts *f, unsigned major, unsigned minor);

@@ -3,13 +3,13 @@
  *
  * Theory of operation. Two kinds of code touch a connection:
  *
- *  - the handler's side (exchange.c, and the http_... calls of others), at any time, also from callbacks of other
- *    connections. It only notes what is wanted, adds to the output, and calls conn_mark(). It runs no callback, and
- *    after it returns the connection and the exchange are still there.
- *  - the loop's side, conn_turn(): it flushes, runs callbacks, ends exchanges, starts the next one, decides what to
- *    wait for, and is the only place where a connection dies. It runs after each event of the connection's own
- *    descriptor and timer, and for marked connections before the loop waits. So what a handler does in one turn
- *    (headers, first event, last chunk) goes out in one send.
+ *  - the handler's side (exchange.c, and the http_... calls of others), at any time, also from callbacks of
+ *    other connections. It only notes what is wanted, adds to the output, and calls conn_mark(). It runs no
+ *    callback, and after it returns the connection and the exchange are still there.
+ *  - the loop's side, conn_turn(): it flushes, runs callbacks, ends exchanges, starts the next one, decides
+ *what to wait for, and is the only place where a connection dies. It runs after each event of the
+ *connection's own descriptor and timer, and for marked connections before the loop waits. So what a handler
+ *does in one turn (headers, first event, last chunk) goes out in one send.
  *
  *	OPEN: head ──▶ exchange (c->x) ──answered, body read──▶ head ...
  *	   │ fault                │ fault, client half gone, Connection: close
@@ -20,8 +20,9 @@
  *	   ▼
  *	DEAD ◀── from anywhere: reset, time, abort
  *
- * Input: read into the server's one buffer; only what cannot be used at once (a head in pieces, the next request of a
- * pipeline, a paused body) is kept in c->in. While something is kept and may not be used, the socket is not read.
+ * Input: read into the server's one buffer; only what cannot be used at once (a head in pieces, the next
+ * request of a pipeline, a paused body) is kept in c->in. While something is kept and may not be used,
+ * the socket is not read.
  */
 #pragma once
 
@@ -34,12 +35,12 @@
 #include "http/target.h"
 
 #define READ_ROOM      65536
-#define OUT_HIGH       65536    /* above, output is sent without waiting for the end of the turn */
-#define IGNORE_MAX     65536    /* of a body that nobody wants */
+#define OUT_HIGH       65536 /* above, output is sent without waiting for the end of the turn */
+#define IGNORE_MAX     65536 /* of a body that nobody wants */
 #define LINGER_BYTES   (64u << 20)
 #define LINGER_IDLE_MS 2000
 #define LINGER_ALL_MS  15000
-#define OVER_LIMIT_MAX 64       /* connections above connections_max that are told so; more are just closed */
+#define OVER_LIMIT_MAX 64 /* connections above connections_max that are told so; more are just closed */
 
 /* ---- one request and its response ---- */
 
@@ -48,7 +49,7 @@ enum body_mode { BODY_UNDECIDED, BODY_IGNORED, BODY_COLLECTED, BODY_STREAMED };
 enum answer { ANSWER_NONE, ANSWER_STREAM, ANSWER_FILE, ANSWER_COMPLETE };
 
 struct field {
-	uint32_t name, name_len, value, value_len;      /* offsets in the head */
+	uint32_t name, name_len, value, value_len; /* offsets in the head */
 };
 
 struct exchange {
@@ -69,9 +70,9 @@ struct exchange {
 
 	enum body_mode body_mode;
 	bool body_done, body_paused, body_too_large, body_told, continue_due, in_trailers;
-	uint64_t body_seen;     /* bytes of it so far */
-	size_t framing;         /* chunk lines since the last piece of it */
-	struct buf body;        /* collected */
+	uint64_t body_seen; /* bytes of it so far */
+	size_t framing;     /* chunk lines since the last piece of it */
+	struct buf body;    /* collected */
 	void (*on_body)(struct exchange *x, const char *bytes, size_t len, void *ctx);
 	struct http_body_sink sink;
 	void *body_ctx;
@@ -79,8 +80,8 @@ struct exchange {
 	enum answer answer;
 	unsigned status;
 	bool aborted, bodyless, drain_due;
-	bool outlives_half_close;       /* see http_stream_outlives_half_close() */
-	unsigned chunk_digits;  /* of the room that was reserved */
+	bool outlives_half_close; /* see http_stream_outlives_half_close() */
+	unsigned chunk_digits;    /* of the room that was reserved */
 	uint64_t bytes_sent;
 	void (*on_drain)(struct exchange *x, void *ctx);
 	void *drain_ctx;
@@ -105,12 +106,12 @@ struct conn {
 	enum conn_state state;
 	struct watch *watch;            /* NULL until we have to wait for the first time */
 	struct timer *timer;            /* likewise */
-	uint64_t deadline_ms, timer_ms; /* the timer may be due earlier than the deadline; it then looks again */
+	uint64_t deadline_ms, timer_ms; /* the timer may be due before the deadline; it then looks again */
 	enum phase phase;
 	bool is_marked, in_turn, again; /* see conn_mark() */
 	bool progress;                  /* bytes moved since the deadline was set */
 	bool served;                    /* a request was answered: between requests the idle limit counts */
-	bool input_waits;               /* the socket had input when we did not want any: not watched until we do */
+	bool input_waits;               /* there is input that we do not want yet: not watched until we do */
 	bool half_closed;               /* the client's sending half is closed... */
 	bool at_end;                    /* ...and read to its end */
 	bool broken;                    /* a read or write failed */
@@ -142,8 +143,8 @@ struct http_server {
 	bool draining;
 	void (*on_idle)(void *ctx);
 	void *idle_ctx;
-	struct buf head;                /* a response head is composed here */
-	struct buf spare;               /* a warm output buffer that no connection uses */
+	struct buf head;  /* a response head is composed here */
+	struct buf spare; /* a warm output buffer that no connection uses */
 	time_t date_s;
 	char date[40];
 	char room[READ_ROOM];
@@ -185,6 +186,7 @@ void error_json(struct buf *json, const char *code, const char *message);
 /* sendfile.c: takes FD; LEN may be 0. */
 void file_begin(struct exchange *x, const struct buf *head, int fd, uint64_t offset, uint64_t len);
 void file_step(struct conn *c);
-void file_drop(struct conn *c);         /* the exchange ends: a job under way takes the socket along (c->fd is -1) */
+/* The exchange ends: a job under way takes the socket along (c->fd is -1 then). */
+void file_drop(struct conn *c);
 bool file_is_blocked(const struct conn *c);
 void file_unblock(struct conn *c);

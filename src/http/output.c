@@ -26,7 +26,7 @@ static size_t sent(struct conn *c, ssize_t n, size_t wanted)
 void output_send(struct conn *c, const void *head, size_t head_len, const void *body, size_t body_len)
 {
 	struct iovec parts[2] = {{.iov_base = (void *)head, .iov_len = head_len},
-	                         {.iov_base = (void *)body, .iov_len = body_len}};
+				 {.iov_base = (void *)body, .iov_len = body_len}};
 	struct msghdr msg = {.msg_iov = parts, .msg_iovlen = body_len ? 2 : 1};
 	size_t done = 0;
 
@@ -49,7 +49,8 @@ void output_send(struct conn *c, const void *head, size_t head_len, const void *
 void output_flush(struct conn *c)
 {
 	if (!c->out.len || c->blocked || c->broken) return;
-	buf_take(&c->out, sent(c, send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT), c->out.len));
+	buf_take(&c->out,
+		 sent(c, send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT), c->out.len));
 }
 
 char *output_reserve(struct conn *c, size_t len)

@@ -1,8 +1,9 @@
 /*
  * request.c - from bytes to exchanges: guard, then llhttp, then our own checks; and the bodies.
  *
- * The parser gets a head in one piece, after the guard saw its end, so that fields need no gluing; and the bytes of a
- * body as they come. It pauses at the end of each message and whenever a sink asks for a pause.
+ * The parser gets a head in one piece, after the guard saw its end, so that fields need no gluing; and
+ * the bytes of a body as they come. It pauses at the end of each message and whenever a sink asks for a
+ * pause.
  */
 #include "http/internal.h"
 
@@ -20,7 +21,7 @@ static int on_url(llhttp_t *p, const char *at, size_t len)
 	struct exchange *x = ((struct conn *)p->data)->x;
 
 	if (!x->target) x->target = x->head + (at - x->head);
-	x->url.origin_at += len;        /* its length, until target_parse() */
+	x->url.origin_at += len; /* its length, until target_parse() */
 	return 0;
 }
 
@@ -34,9 +35,10 @@ static int on_field(llhttp_t *p, const char *at, size_t len)
 {
 	struct exchange *x = ((struct conn *)p->data)->x;
 
-	if (x->head_parsed) return 0;           /* trailers: read, bounded, not used */
+	if (x->head_parsed) return 0; /* trailers: read, bounded, not used */
 	assert(x->field_count < GUARD_LINES_MAX);
-	x->fields[x->field_count++] = (struct field){.name = (uint32_t)(at - x->head), .name_len = (uint32_t)len};
+	x->fields[x->field_count++] =
+		(struct field){.name = (uint32_t)(at - x->head), .name_len = (uint32_t)len};
 	return 0;
 }
 
@@ -46,7 +48,8 @@ static int on_value(llhttp_t *p, const char *at, size_t len)
 
 	if (x->head_parsed) return 0;
 	struct field *f = &x->fields[x->field_count - 1];
-	while (len && (at[len - 1] == ' ' || at[len - 1] == '\t')) len--;
+	while (len && (at[len - 1] == ' ' || at[len - 1] == '\t'))
+		len--;
 	f->value = (uint32_t)(at - x->head);
 	f->value_len = (uint32_t)len;
 	guard_note(&x->facts, x->head + f->name, f->name_len, at, len);
@@ -86,15 +89,13 @@ static int on_body(llhttp_t *p, const char *at, size_t len)
 	struct conn *c = p->data;
 	struct exchange *x = c->x;
 
-	if (!len) return 0;     /* the parser was resumed with no further bytes */
+	if (!len) return 0; /* the parser was resumed with no further bytes */
 	x->body_seen += len;
 	x->framing = 0;
 	if (x->aborted) return 0;
 	switch (x->body_mode) {
 	case BODY_UNDECIDED:
-	case BODY_IGNORED:
-		c->input_lost |= x->body_seen > IGNORE_MAX;
-		return 0;
+	case BODY_IGNORED: c->input_lost |= x->body_seen > IGNORE_MAX; return 0;
 	case BODY_COLLECTED:
 		x->body_too_large |= buf_add(&x->body, at, len) < 0;
 		return x->body_too_large ? HPE_PAUSED : 0;
@@ -118,7 +119,10 @@ static const llhttp_settings_t parser_settings = {
 
 /* ---- heads ---- */
 
-/* Copies a head. What stands above ASCII in its first line is percent-encoded, as browsers do before they send it. */
+/*
+ * Copies a head. What stands above ASCII in its first line is percent-encoded, as browsers do before they
+ * send it.
+ */
 static size_t copy_head(char *to, const char *head, size_t len, unsigned wide)
 {
 	size_t at = 0, to_len = 0;
@@ -173,8 +177,8 @@ static int cut_head(struct exchange *x)
 	}
 	char *target = x->head + (x->target - x->head);
 	target[target_len] = '\0';
-	if (*x->url.authority && target[x->url.origin_at] != '/')
-		target[--x->url.origin_at] = '/';       /* "http://host?q": over the host, of which url has a copy */
+	/* "http://host?q" has no path: a slash over the end of the host, of which url has a copy. */
+	if (*x->url.authority && target[x->url.origin_at] != '/') target[--x->url.origin_at] = '/';
 	x->target = target + x->url.origin_at;
 	x->host = http_header(x, "host");
 	if (*x->url.authority) x->host = x->url.authority;
@@ -203,13 +207,15 @@ static unsigned parse_head(struct conn *c, const char **ret_why)
 	if (error == HPE_PAUSED_UPGRADE) llhttp_resume_after_upgrade(&c->parser);
 	bool fine = x->head_parsed && (error == HPE_OK || error == HPE_PAUSED || error == HPE_PAUSED_UPGRADE);
 
-	if (x->version_known || fine) fault = guard_judge(&x->facts, c->parser.http_major, c->parser.http_minor);
+	if (x->version_known || fine)
+		fault = guard_judge(&x->facts, c->parser.http_major, c->parser.http_minor);
 	if (fault != GUARD_FINE && (fine || fault != GUARD_NO_HOST)) {
 		*ret_why = guard_text(fault);
 		return guard_status(fault);
 	}
 	if (!fine) {
-		*ret_why = error == HPE_OK ? "The request head is incomplete" : llhttp_get_error_reason(&c->parser);
+		*ret_why = error == HPE_OK ? "The request head is incomplete"
+					   : llhttp_get_error_reason(&c->parser);
 		return status_of(error);
 	}
 	if (c->parser.method == HTTP_CONNECT) {
@@ -238,7 +244,8 @@ size_t request_head(struct conn *c, const char *bytes, size_t len)
 	const char *why = NULL;
 	size_t used;
 	/* Earlier calls judged the first bytes already. */
-	enum guard_fault fault = guard_feed(g, bytes + g->seen, len - g->seen, c->server->limits.head_max, &used);
+	enum guard_fault fault =
+		guard_feed(g, bytes + g->seen, len - g->seen, c->server->limits.head_max, &used);
 
 	if (fault != GUARD_FINE) {
 		conn_refuse(c, guard_status(fault), "invalid_request", guard_text(fault));
@@ -268,7 +275,8 @@ bool request_wants_input(const struct conn *c)
 
 	if (c->state != CONN_OPEN || c->input_lost || c->broken) return false;
 	if (!x) return true;
-	return x->body_mode != BODY_UNDECIDED && !x->body_done && !x->body_paused && !x->body_too_large && !x->aborted;
+	return x->body_mode != BODY_UNDECIDED && !x->body_done && !x->body_paused && !x->body_too_large &&
+	       !x->aborted;
 }
 
 size_t request_body(struct conn *c, const char *bytes, size_t len)
@@ -294,7 +302,7 @@ size_t request_body(struct conn *c, const char *bytes, size_t len)
 	}
 	if (x->body_done) {
 		c->guard = (struct guard){0};
-	} else if (c->guard.complete) {         /* the two do not agree where the trailers end */
+	} else if (c->guard.complete) { /* the two do not agree where the trailers end */
 		conn_refuse(c, 400, "invalid_request", "The trailers are malformed");
 		return len;
 	}
@@ -358,7 +366,8 @@ unsigned http_header_count(const struct exchange *x, const char *name)
 {
 	unsigned at = 0, count = 0;
 
-	while (field_from(x, &at, name)) count++;
+	while (field_from(x, &at, name))
+		count++;
 	return count;
 }
 

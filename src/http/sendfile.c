@@ -1,11 +1,12 @@
 /*
  * sendfile.c - a file as the body of a response.
  *
- * A small file that the page cache holds goes out with the head in one send, from the loop's thread. Everything else
- * is moved by sendfile() on the thread pool, a bounded piece at a time, because reading may wait for a disk; where the
- * socket is full the loop waits for it, and then the pool goes on.
+ * A small file that the page cache holds goes out with the head in one send, from the loop's thread.
+ * Everything else is moved by sendfile() on the thread pool, a bounded piece at a time, because reading
+ * may wait for a disk; where the socket is full the loop waits for it, and then the pool goes on.
  *
- * A job under way cannot be taken back. When its connection dies the job gets the socket to close, and ends alone.
+ * A job under way cannot be taken back. When its connection dies the job gets the socket to close, and
+ * ends alone.
  */
 #include "http/internal.h"
 
@@ -19,17 +20,17 @@
 #include "loop/loop.h"
 
 #define SMALL_FILE 65536
-#define PIECE_MAX  (8u << 20)   /* of one job, so that a few large downloads share the pool's threads */
+#define PIECE_MAX  (8u << 20) /* of one job, so that a few large downloads share the pool's threads */
 
 struct file_job {
-	struct conn *conn;      /* NULL: died, and left us the socket */
+	struct conn *conn; /* NULL: died, and left us the socket */
 	int fd, sock;
 	off_t offset;
 	uint64_t left;
 	bool running, blocked;
 	/* Of the last piece: */
 	uint64_t moved;
-	int result;             /* 0, -EAGAIN: the socket is full, -EIO: the file ended early, or another errno */
+	int result; /* 0; -EAGAIN: the socket is full; -EIO: the file ended early; others */
 };
 
 static struct file_job *job_free(struct file_job *job)
@@ -118,7 +119,8 @@ void file_begin(struct exchange *x, const struct buf *head, int fd, uint64_t off
 	x->answer = ANSWER_FILE;
 	output_send(c, head->data, head->len, NULL, 0);
 	c->file = mem_new(sizeof *c->file);
-	*c->file = (struct file_job){.conn = c, .fd = fd, .sock = c->fd, .offset = (off_t)offset, .left = len};
+	*c->file =
+		(struct file_job){.conn = c, .fd = fd, .sock = c->fd, .offset = (off_t)offset, .left = len};
 }
 
 bool file_is_blocked(const struct conn *c)
@@ -143,7 +145,7 @@ void file_drop(struct conn *c)
 	}
 	const struct linger reset = {.l_onoff = 1};
 	(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-	(void)shutdown(c->fd, SHUT_RDWR);       /* the job meets an error at its next byte */
+	(void)shutdown(c->fd, SHUT_RDWR); /* the job meets an error at its next byte */
 	job->conn = NULL;
 	/* The number must not be given to another connection while the job uses it. */
 	c->watch = watch_free(c->watch);

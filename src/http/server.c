@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-#define ACCEPTS_MAX     16      /* of one event, so that a storm of clients does not starve those we have */
-#define ACCEPT_AGAIN_MS 100     /* after we ran out of descriptors */
+#define ACCEPTS_MAX     16  /* of one event, so that a storm of clients does not starve those we have */
+#define ACCEPT_AGAIN_MS 100 /* after we ran out of descriptors */
 
 struct listener {
 	struct http_server *server;
@@ -55,7 +55,10 @@ static void on_client(void *ctx, unsigned events)
 		if (fd >= 0) {
 			take_client(s, fd, l->index);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			/* The client stays in the queue; to be told of it again and again would help nobody. */
+			/*
+			 * The client stays in the queue; to be told of it again and again would help
+			 * nobody.
+			 */
 			log_event(LOG_WARN, "accept_failed", "reason", strerror(errno), NULL);
 			watch_listeners(s, false);
 			timer_set(s->accept_again, ACCEPT_AGAIN_MS);
@@ -96,7 +99,10 @@ static void on_before_wait(void *ctx)
 
 /* ---- life ---- */
 
-/* Accepted sockets inherit these, which saves three system calls a client. Unix sockets have none of them: fine. */
+/*
+ * Accepted sockets inherit these, which saves three system calls a client. Unix sockets have none of them:
+ * fine.
+ */
 static void set_inherited_options(int fd)
 {
 	const int on = 1, idle_s = 60, step_s = 20, steps = 3;
@@ -108,8 +114,9 @@ static void set_inherited_options(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof steps);
 }
 
-int http_server_new(struct loop *loop, const int *listen_fds, size_t listen_count, const struct http_limits *limits,
-                    const struct http_callbacks *callbacks, void *ctx, struct http_server **ret, struct err *e)
+int http_server_new(struct loop *loop, const int *listen_fds, size_t listen_count,
+		    const struct http_limits *limits, const struct http_callbacks *callbacks, void *ctx,
+		    struct http_server **ret, struct err *e)
 {
 	struct http_server *s = mem_new(sizeof *s);
 
@@ -157,7 +164,8 @@ struct http_server *http_server_free(struct http_server *s)
 
 	if (!s) return NULL;
 	close_listeners(s);
-	while ((c = TAILQ_FIRST(&s->conns))) conn_free(c);
+	while ((c = TAILQ_FIRST(&s->conns)))
+		conn_free(c);
 	before_wait_free(s->before_wait);
 	timer_free(s->accept_again);
 	buf_done(&s->head);

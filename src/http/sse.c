@@ -34,7 +34,8 @@ void sse_event_base64(struct exchange *x, const char *name, const void *bytes, s
 	size_t whole = lines_room(name, (len + 2) / 3 * 4);
 	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), name);
 
-	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);    /* its NUL falls where the line ends */
+	/* Its NUL falls where the line ends. */
+	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);
 	(void)put(at, "\n\n", 2);
 	http_stream_commit(x, whole);
 }

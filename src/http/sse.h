@@ -9,12 +9,15 @@
 
 struct exchange;
 
-#define SSE_BYTES_MAX 65536     /* of one event, before base64 */
+#define SSE_BYTES_MAX 65536 /* of one event, before base64 */
 
 /* "event: NAME\ndata: BASE64\n\n"; LEN at most SSE_BYTES_MAX. */
 void sse_event_base64(struct exchange *x, const char *name, const void *bytes, size_t len);
 
-/* The same with TEXT as it is: JSON or base64, so it holds no line end. NAME may be NULL: no event line then. */
+/*
+ * The same with TEXT as it is: JSON or base64, so it holds no line end. NAME may be NULL: no event line
+ * then.
+ */
 void sse_event_text(struct exchange *x, const char *name, const char *text);
 
 /* ": TEXT\n\n", which clients skip. */

@@ -74,7 +74,8 @@ static int find_origin(const char *text, size_t len, size_t *ret_authority_at, s
 	else if (len >= 8 && strncasecmp(text, "https://", 8) == 0) at = 8;
 	else return -EINVAL;
 	*ret_authority_at = at;
-	while (at < len && text[at] != '/' && text[at] != '?') at++;
+	while (at < len && text[at] != '/' && text[at] != '?')
+		at++;
 	*ret_origin_at = at;
 	return at > *ret_authority_at ? 0 : -EINVAL;
 }
@@ -96,7 +97,10 @@ int target_parse(const char *text, size_t len, char *out, struct target *ret)
 
 	if (find_origin(text, len, &authority_at, &origin_at) < 0) return -EINVAL;
 	if (memchr(text, '#', len)) return -EINVAL;
-	/* The only '@' of an authority ends a user name: nobody has sent one in good faith for twenty years. */
+	/*
+	 * The only '@' of an authority ends a user name: nobody has sent one in good faith for twenty
+	 * years.
+	 */
 	if (memchr(text + authority_at, '@', origin_at - authority_at)) return -EINVAL;
 
 	const char *question = memchr(text + origin_at, '?', len - origin_at);

@@ -1,6 +1,6 @@
 /*
- * The guard of request heads: the verdict does not depend on how the bytes are cut, and what it lets through has no
- * line end but CRLF, no control character, and ends with its first empty line.
+ * The guard of request heads: the verdict does not depend on how the bytes are cut, and what it lets
+ * through has no line end but CRLF, no control character, and ends with its first empty line.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t half = size / 2;
 
 	enum guard_fault fault = run(&whole, bytes, size, SIZE_MAX);
-	if (run(&pieces, bytes, size, 3) != fault || pieces.seen != whole.seen || pieces.lines != whole.lines) abort();
+	if (run(&pieces, bytes, size, 3) != fault || pieces.seen != whole.seen || pieces.lines != whole.lines)
+		abort();
 	if (fault != GUARD_FINE && (guard_status(fault) < 400 || !*guard_text(fault))) abort();
 	if (whole.complete) check_head(bytes + whole.skipped, whole.seen - whole.skipped);
 	(void)run(&trailers, bytes, size, 7);

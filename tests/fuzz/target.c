@@ -1,6 +1,6 @@
 /*
- * Request targets: a path that came through has no dot segment in any spelling and is its own normal form; decoding
- * never grows and never holds a NUL.
+ * Request targets: a path that came through has no dot segment in any spelling and is its own normal
+ * form; decoding never grows and never holds a NUL.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static void check_path(const char *path)
 	if (target_parse(path, strlen(path), room, &again) < 0 || strcmp(again.path, path) != 0) abort();
 	free(room);
 	for (const char *at = path; *at; at++)
-		if (strncmp(at, "/../", 4) == 0 || strncmp(at, "/./", 3) == 0 || strcmp(at, "/..") == 0) abort();
+		if (strncmp(at, "/../", 4) == 0 || strncmp(at, "/./", 3) == 0 || strcmp(at, "/..") == 0)
+			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,7 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct target t;
 	size_t len;
 
-	/* As the guard and the parser leave it: without NUL. A copy of exact size, so that a read too far is seen. */
+	/*
+	 * As the guard and the parser leave it: without NUL. A copy of exact size, so that a read too far
+	 * is seen.
+	 */
 	memcpy(text, data, size);
 	for (size_t i = 0; i < size; i++)
 		if (!text[i]) text[i] = '%';

@@ -62,7 +62,8 @@ TEST(smuggling_probes_are_refused)
 	expect_refused(POST "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "400");
 	expect_refused(POST "Transfer-Encoding: identity\r\n\r\n", "501");
 	expect_refused(POST "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n", "501");
-	expect_refused(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400");
+	expect_refused(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		       "400");
 	expect_refused(POST "Transfer-Encoding:\r\n\r\n0\r\n\r\n", "501");
 	expect_refused("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400");
 	expect_refused("GET /hello HTTP/1.1\r\nHost: a\r\nX: \rContent-Length: 40\r\n\r\n", "400");
@@ -71,12 +72,28 @@ TEST(smuggling_probes_are_refused)
 
 TEST(malformed_chunks_end_the_request)
 {
-	static const char *const bodies[] = {"g\r\n", "0x5\r\nabcde\r\n0\r\n\r\n", "-1\r\n", "5\r\nabcdeX\r\n", " 5\r\nabcde\r\n",
-	                                     "fffffffffffffffff\r\n", "\r\n\r\n", "5\nabcde\r\n0\r\n\r\n",
-	                                     "5\r\nabcde\n0\r\n\r\n", "5\rabcde\r\n0\r\n\r\n", "5 ;\nx\r\nabcde\r\n0\r\n\r\n",
-	                                     "0\r\nX: a\rb\r\n\r\n", "0\r\nX: a\nb: c\r\n\r\n", "0\r\n\n", "0\r\n X: y\r\n\r\n",
-	                                     "5;a\rb\r\nabcde\r\n0\r\n\r\n", "0\r\r\n", "0\r\n\rX", "0\n\n", "5 \r\nabcde\r\n",
-	                                     "0\r\nX: a\r\n b\r\n\r\n", "0\r\nX : a\r\n\r\n"};
+	static const char *const bodies[] = {"g\r\n",
+					     "0x5\r\nabcde\r\n0\r\n\r\n",
+					     "-1\r\n",
+					     "5\r\nabcdeX\r\n",
+					     " 5\r\nabcde\r\n",
+					     "fffffffffffffffff\r\n",
+					     "\r\n\r\n",
+					     "5\nabcde\r\n0\r\n\r\n",
+					     "5\r\nabcde\n0\r\n\r\n",
+					     "5\rabcde\r\n0\r\n\r\n",
+					     "5 ;\nx\r\nabcde\r\n0\r\n\r\n",
+					     "0\r\nX: a\rb\r\n\r\n",
+					     "0\r\nX: a\nb: c\r\n\r\n",
+					     "0\r\n\n",
+					     "0\r\n X: y\r\n\r\n",
+					     "5;a\rb\r\nabcde\r\n0\r\n\r\n",
+					     "0\r\r\n",
+					     "0\r\n\rX",
+					     "0\n\n",
+					     "5 \r\nabcde\r\n",
+					     "0\r\nX: a\r\n b\r\n\r\n",
+					     "0\r\nX : a\r\n\r\n"};
 
 	fixture_start(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
@@ -84,7 +101,8 @@ TEST(malformed_chunks_end_the_request)
 
 		(void)buf_addf(&request, POST "Transfer-Encoding: chunked\r\n\r\n%s", bodies[i]);
 		auto_buf struct buf got = client_ask(buf_text(&request), "\"}");
-		if (strncmp(buf_text(&got), "HTTP/1.1 400 ", 13) != 0) fail_msg("%zu got '%s'", i, buf_text(&got));
+		if (strncmp(buf_text(&got), "HTTP/1.1 400 ", 13) != 0)
+			fail_msg("%zu got '%s'", i, buf_text(&got));
 		ASSERT_TRUE(fixture_wait(GONE, (unsigned)i + 1));
 	}
 	fixture_stop();
@@ -92,20 +110,24 @@ TEST(malformed_chunks_end_the_request)
 
 TEST(heads_and_trailers_beyond_the_limit_get_431)
 {
-	static const char trailer[] = "X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n";
+	static const char trailer[] =
+		"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n";
 	auto_buf struct buf request = buf_with_cap(1 << 20);
 
 	fixture_start(NULL);
 	(void)buf_add_text(&request, "GET /hello HTTP/1.1\r\nHost: a\r\nX: ");
-	while (request.len < 20000) (void)buf_add_text(&request, "yyyyyyyyyy");
+	while (request.len < 20000)
+		(void)buf_add_text(&request, "yyyyyyyyyy");
 	expect_refused(buf_text(&request), "431");
 	buf_clear(&request);
 	(void)buf_add_text(&request, "GET /hello HTTP/1.1\r\nHost: a\r\n");
-	for (int i = 0; i < 300; i++) (void)buf_add_text(&request, "a:b\r\n");
+	for (int i = 0; i < 300; i++)
+		(void)buf_add_text(&request, "a:b\r\n");
 	expect_refused(buf_text(&request), "431");
 	buf_clear(&request);
 	(void)buf_add_text(&request, POST "Transfer-Encoding: chunked\r\n\r\n0\r\n");
-	while (request.len < 200000) (void)buf_add_text(&request, trailer);
+	while (request.len < 200000)
+		(void)buf_add_text(&request, trailer);
 	auto_buf struct buf got = client_ask(buf_text(&request), NULL);
 	HAS(got, "HTTP/1.1 431 ");
 	fixture_stop();
@@ -114,19 +136,20 @@ TEST(heads_and_trailers_beyond_the_limit_get_431)
 TEST(a_pipeline_is_answered_in_order)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n\r\n"
-	                                     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
-	                                     "GET /smallfile HTTP/1.1\r\nHost: a\r\n\r\n"
-	                                     "POST /slowsum HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"
-	                                     "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET_HELLO,
-	                                     NULL);
+	auto_buf struct buf got =
+		client_ask("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n\r\n"
+			   "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
+			   "GET /smallfile HTTP/1.1\r\nHost: a\r\n\r\n"
+			   "POST /slowsum HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"
+			   "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET_HELLO,
+			   NULL);
 	const char *one = memmem(got.data, got.len, "\r\n\r\none", 7);
 	const char *file = memmem(got.data, got.len, "HTTP/1.1 206", 12);
 	const char *sum = memmem(got.data, got.len, "\r\n\r\n97", 6);
 	const char *hello = memmem(got.data, got.len, "\r\n\r\nhello", 9);
 
 	ASSERT_TRUE(one && file && sum && hello && one < file && file < sum && sum < hello);
-	ASSERT_EQ(fx.counts[REQUESTS], 5);      /* none after "close" */
+	ASSERT_EQ(fx.counts[REQUESTS], 5); /* none after "close" */
 	fixture_stop();
 }
 
@@ -144,8 +167,9 @@ TEST(a_head_may_come_byte_by_byte)
 
 TEST(a_client_that_closed_only_its_half_gets_a_whole_answer)
 {
-	static const char *const requests[] = {GET_HELLO, GET_HELLO GET_HELLO, "GET /file HTTP/1.1\r\nHost: a\r\n\r\n",
-	                                       "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"};
+	static const char *const requests[] = {
+		GET_HELLO, GET_HELLO GET_HELLO, "GET /file HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"};
 
 	fixture_start(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -164,8 +188,9 @@ TEST(a_client_that_closed_only_its_half_gets_a_whole_answer)
 
 TEST(a_request_that_ends_in_its_middle_is_told_so)
 {
-	static const char *const requests[] = {"GET /hello HT", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhi",
-	                                       "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi"};
+	static const char *const requests[] = {
+		"GET /hello HT", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhi",
+		"POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi"};
 
 	fixture_start(NULL);
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -213,27 +238,34 @@ TEST(a_client_that_leaves_is_noticed_in_every_state)
 
 TEST(slow_senders_are_cut_off_and_told_where_they_had_begun)
 {
-	const struct http_limits limits = {.head_max = 16384, .head_timeout_ms = 50, .idle_timeout_ms = 50,
-	                                   .body_idle_timeout_ms = 50, .connections_max = 10};
+	const struct http_limits limits = {.head_max = 16384,
+					   .head_timeout_ms = 50,
+					   .idle_timeout_ms = 50,
+					   .body_idle_timeout_ms = 50,
+					   .connections_max = 10};
 
 	fixture_start(&limits);
 	auto_buf struct buf nothing = client_ask("", NULL);
 	ASSERT_EQ(nothing.len, 0);
 	auto_buf struct buf head = client_ask("GET /hello HTTP/1.1\r\nHo", NULL);
 	HAS(head, "HTTP/1.1 408 ");
-	auto_buf struct buf body = client_ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx", NULL);
+	auto_buf struct buf body =
+		client_ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx", NULL);
 	HAS(body, "HTTP/1.1 408 ");
 	ASSERT_EQ(fx.counts[GONE], 1);
-	auto_buf struct buf idle = client_ask(GET_HELLO, NULL);         /* answered, kept, closed without a word */
+	/* Answered, kept, closed without a word. */
+	auto_buf struct buf idle = client_ask(GET_HELLO, NULL);
 	ASSERT_MEM(idle.data + idle.len - 5, "hello", 5);
-	auto_buf struct buf ignored = client_ask("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx", NULL);
+	auto_buf struct buf ignored =
+		client_ask("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx", NULL);
 	ASSERT_MEM(ignored.data + ignored.len - 5, "hello", 5);
 	fixture_stop();
 }
 
 TEST(a_client_that_never_reads_is_cut_off_when_a_limit_says_so)
 {
-	const struct http_limits limits = {.head_max = 16384, .write_idle_timeout_ms = 50, .connections_max = 10};
+	const struct http_limits limits = {
+		.head_max = 16384, .write_idle_timeout_ms = 50, .connections_max = 10};
 
 	fixture_start(&limits);
 	auto_close int fd = client_connect();
@@ -261,7 +293,7 @@ TEST(connections_above_the_limit_are_told)
 	HAS(third, "HTTP/1.1 503 ");
 	HAS(third, "\"code\":\"capacity_exceeded\"");
 	buf_clear(&got);
-	client_send(one, GET_HELLO);            /* and those we have are not disturbed */
+	client_send(one, GET_HELLO); /* and those we have are not disturbed */
 	ASSERT_OK(client_read(one, &got, "hello"));
 	fixture_stop();
 }
@@ -301,7 +333,9 @@ TEST(a_freed_server_tells_its_handlers)
 TESTS(RUN(malformed_heads_are_answered_and_closed), RUN(smuggling_probes_are_refused),
       RUN(malformed_chunks_end_the_request), RUN(heads_and_trailers_beyond_the_limit_get_431),
       RUN(a_pipeline_is_answered_in_order), RUN(a_head_may_come_byte_by_byte),
-      RUN(a_client_that_closed_only_its_half_gets_a_whole_answer), RUN(a_request_that_ends_in_its_middle_is_told_so),
-      RUN(a_client_that_leaves_is_noticed_in_every_state), RUN(slow_senders_are_cut_off_and_told_where_they_had_begun),
-      RUN(a_client_that_never_reads_is_cut_off_when_a_limit_says_so), RUN(connections_above_the_limit_are_told),
-      RUN(draining_ends_idle_connections_and_lets_requests_finish), RUN(a_freed_server_tells_its_handlers))
+      RUN(a_client_that_closed_only_its_half_gets_a_whole_answer),
+      RUN(a_request_that_ends_in_its_middle_is_told_so), RUN(a_client_that_leaves_is_noticed_in_every_state),
+      RUN(slow_senders_are_cut_off_and_told_where_they_had_begun),
+      RUN(a_client_that_never_reads_is_cut_off_when_a_limit_says_so),
+      RUN(connections_above_the_limit_are_told), RUN(draining_ends_idle_connections_and_lets_requests_finish),
+      RUN(a_freed_server_tells_its_handlers))

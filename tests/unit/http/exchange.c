@@ -23,10 +23,10 @@ TEST(a_whole_response_has_its_length_and_the_connection_stays)
 TEST(head_and_no_content_have_no_body)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("HEAD /hello HTTP/1.1\r\n" HEAD "\r\nHEAD /stream HTTP/1.1\r\n" HEAD
-	                                     "\r\nHEAD /smallfile HTTP/1.1\r\n" HEAD
-	                                     "\r\nGET /empty HTTP/1.1\r\n" LAST "\r\n",
-	                                     NULL);
+	auto_buf struct buf got =
+		client_ask("HEAD /hello HTTP/1.1\r\n" HEAD "\r\nHEAD /stream HTTP/1.1\r\n" HEAD
+			   "\r\nHEAD /smallfile HTTP/1.1\r\n" HEAD "\r\nGET /empty HTTP/1.1\r\n" LAST "\r\n",
+			   NULL);
 
 	HAS(got, "Content-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n");
 	HAS(got, "Transfer-Encoding: chunked\r\n\r\nHTTP/1.1 206");
@@ -39,10 +39,11 @@ TEST(head_and_no_content_have_no_body)
 TEST(the_handler_sees_the_request_as_it_was_meant)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("GET http://other:81/x/%2e%2e/describe?q=1 HTTP/1.1\r\nHost: a\r\n"
-	                                     "X-Probe:  one \t\r\nx-probe: two\r\n\r\n"
-	                                     "GET /\xc3\xa4/../describe?\xff HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n",
-	                                     NULL);
+	auto_buf struct buf got =
+		client_ask("GET http://other:81/x/%2e%2e/describe?q=1 HTTP/1.1\r\nHost: a\r\n"
+			   "X-Probe:  one \t\r\nx-probe: two\r\n\r\n"
+			   "GET /\xc3\xa4/../describe?\xff HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n",
+			   NULL);
 
 	HAS(got, "GET|/x/%2e%2e/describe?q=1|/describe|q=1|other:81|one|2");
 	HAS(got, "GET|/%C3%A4/../describe?%FF|/describe|%FF||-|0");
@@ -53,10 +54,12 @@ TEST(the_handler_sees_the_request_as_it_was_meant)
 TEST(a_stream_is_chunked_and_the_connection_stays)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("GET /stream HTTP/1.1\r\n" HEAD "\r\nGET /sse HTTP/1.1\r\n" LAST "\r\n", NULL);
+	auto_buf struct buf got =
+		client_ask("GET /stream HTTP/1.1\r\n" HEAD "\r\nGET /sse HTTP/1.1\r\n" LAST "\r\n", NULL);
 
 	HAS(got, "\r\n\r\n5\r\nfirst\r\n6\r\nsecond\r\n005\r\nthird\r\n0\r\n\r\nHTTP/1.1 200 OK");
-	HAS(got, "1e\r\nevent: stdout\ndata: aGVsbG8K\n\n\r\na\r\ndata: {}\n\n\r\nd\r\n: keepalive\n\n\r\n0\r\n\r\n");
+	HAS(got, "1e\r\nevent: stdout\ndata: aGVsbG8K\n\n\r\na\r\ndata: {}\n\n\r\nd\r\n: "
+		 "keepalive\n\n\r\n0\r\n\r\n");
 	fixture_stop();
 }
 
@@ -68,7 +71,8 @@ TEST(an_old_client_gets_a_stream_without_chunks_and_an_end)
 	HAS_NOT(got, "chunked");
 	HAS(got, "Connection: close\r\n\r\nfirstsecondthird");
 	auto_buf struct buf kept = client_ask("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
-	                                      "GET /hello HTTP/1.0\r\n\r\n", NULL);
+					      "GET /hello HTTP/1.0\r\n\r\n",
+					      NULL);
 	HAS(kept, "Connection: keep-alive\r\n\r\nhelloHTTP/1.1 200");
 	HAS(kept, "Connection: close\r\n\r\nhello");
 	fixture_stop();
@@ -77,12 +81,13 @@ TEST(an_old_client_gets_a_stream_without_chunks_and_an_end)
 TEST(bodies_come_whole_in_both_framings)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask(
-		"POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 4\r\n\r\nbody"
-		"POST /echo HTTP/1.1\r\n" HEAD "Transfer-Encoding: chunked\r\n\r\n3;ext=1\r\nabc\r\n02\r\nde\r\n0\r\nT: 1\r\n\r\n"
-		"POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 0\r\n\r\n"
-		"POST /echo HTTP/1.1\r\n" LAST "\r\n",
-		NULL);
+	auto_buf struct buf got =
+		client_ask("POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 4\r\n\r\nbody"
+			   "POST /echo HTTP/1.1\r\n" HEAD
+			   "Transfer-Encoding: chunked\r\n\r\n3;ext=1\r\nabc\r\n02\r\nde\r\n0\r\nT: 1\r\n\r\n"
+			   "POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 0\r\n\r\n"
+			   "POST /echo HTTP/1.1\r\n" LAST "\r\n",
+			   NULL);
 
 	HAS(got, "Content-Length: 4\r\n\r\nbodyHTTP");
 	HAS(got, "Content-Length: 5\r\n\r\nabcdeHTTP");
@@ -93,7 +98,8 @@ TEST(bodies_come_whole_in_both_framings)
 TEST(a_body_above_its_cap_is_judged_early_and_late)
 {
 	fixture_start(NULL);
-	auto_buf struct buf early = client_ask("POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 1048577\r\n\r\n", NULL);
+	auto_buf struct buf early =
+		client_ask("POST /echo HTTP/1.1\r\n" HEAD "Content-Length: 1048577\r\n\r\n", NULL);
 	HAS(early, "413 ");
 	HAS(early, "Connection: close");
 
@@ -136,7 +142,8 @@ static void send_and_expect_sum(const char *path)
 
 	/* Many small chunks in one piece of input, with a pause after each. */
 	buf_clear(&got);
-	(void)snprintf(head, sizeof head, "PUT %s HTTP/1.1\r\n" LAST "Transfer-Encoding: chunked\r\n\r\n", path);
+	(void)snprintf(head, sizeof head, "PUT %s HTTP/1.1\r\n" LAST "Transfer-Encoding: chunked\r\n\r\n",
+		       path);
 	client_send(fd, head);
 	client_send(fd, "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n");
 	ASSERT_OK(client_read(fd, &got, NULL));
@@ -165,16 +172,19 @@ TEST(a_client_that_waits_for_100_is_told_once_and_only_where_the_body_is_wanted)
 	client_send(fd, "abc");
 	ASSERT_OK(client_read(fd, &got, "\r\n\r\nabc"));
 	buf_clear(&got);
-	client_send(fd, "POST /echo HTTP/1.1\r\n" HEAD "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
+	client_send(fd,
+		    "POST /echo HTTP/1.1\r\n" HEAD "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
 	ASSERT_OK(client_read(fd, &got, "\r\n\r\nabc"));
 	HAS_NOT(got, "100 Continue");
 
 	auto_buf struct buf no = client_ask("POST /refuse HTTP/1.1\r\n" HEAD "Expect: 100-continue\r\n"
-	                                    "Content-Length: 3\r\n\r\n", NULL);
+					    "Content-Length: 3\r\n\r\n",
+					    NULL);
 	HAS_NOT(no, "100 Continue");
 	HAS(no, "Connection: close");
 	auto_buf struct buf big = client_ask("POST /echo HTTP/1.1\r\n" HEAD "Expect: 100-continue\r\n"
-	                                     "Content-Length: 99999999\r\n\r\n", NULL);
+					     "Content-Length: 99999999\r\n\r\n",
+					     NULL);
 	HAS_NOT(big, "100 Continue");
 	HAS(big, "HTTP/1.1 413 ");
 	fixture_stop();
@@ -183,8 +193,10 @@ TEST(a_client_that_waits_for_100_is_told_once_and_only_where_the_body_is_wanted)
 TEST(a_small_body_that_nobody_wants_is_skipped_and_a_large_one_ends_the_connection)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("POST /hello HTTP/1.1\r\n" HEAD "Content-Length: 5\r\n\r\nGET /"
-	                                     "POST /hello HTTP/1.1\r\n" HEAD "Content-Length: 65537\r\n\r\nxyz", NULL);
+	auto_buf struct buf got =
+		client_ask("POST /hello HTTP/1.1\r\n" HEAD "Content-Length: 5\r\n\r\nGET /"
+			   "POST /hello HTTP/1.1\r\n" HEAD "Content-Length: 65537\r\n\r\nxyz",
+			   NULL);
 	HAS(got, "Content-Length: 5\r\n\r\nhelloHTTP/1.1 200");
 	HAS(got, "Connection: close\r\n\r\nhello");
 	fixture_stop();
@@ -247,8 +259,10 @@ TEST(secrets_are_equal_or_not)
 TESTS(RUN(a_whole_response_has_its_length_and_the_connection_stays), RUN(head_and_no_content_have_no_body),
       RUN(the_handler_sees_the_request_as_it_was_meant), RUN(a_stream_is_chunked_and_the_connection_stays),
       RUN(an_old_client_gets_a_stream_without_chunks_and_an_end), RUN(bodies_come_whole_in_both_framings),
-      RUN(a_body_above_its_cap_is_judged_early_and_late), RUN(a_streamed_body_arrives_whole_with_and_without_pauses),
+      RUN(a_body_above_its_cap_is_judged_early_and_late),
+      RUN(a_streamed_body_arrives_whole_with_and_without_pauses),
       RUN(a_client_that_waits_for_100_is_told_once_and_only_where_the_body_is_wanted),
       RUN(a_small_body_that_nobody_wants_is_skipped_and_a_large_one_ends_the_connection),
-      RUN(an_error_is_json_of_ascii_whatever_the_message_holds), RUN(an_aborted_stream_cannot_be_taken_for_a_whole_one),
+      RUN(an_error_is_json_of_ascii_whatever_the_message_holds),
+      RUN(an_aborted_stream_cannot_be_taken_for_a_whole_one),
       RUN(a_client_that_does_not_read_stops_the_writer), RUN(secrets_are_equal_or_not))

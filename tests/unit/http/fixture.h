@@ -1,8 +1,8 @@
 /*
  * fixture.h - a real server on a loopback socket in a thread of its own, and a blocking client in the test's.
  *
- * What the server does is chosen by the path; see on_request(). What happened to it is counted, and tests wait for a
- * count with fixture_wait(). Every wait is bounded by WAIT_S, after which the test fails.
+ * What the server does is chosen by the path; see on_request(). What happened to it is counted, and tests
+ * wait for a count with fixture_wait(). Every wait is bounded by WAIT_S, after which the test fails.
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 
 #define WAIT_S   20
 #define FLOOD    70000
-#define FILE_LEN (9u << 20)     /* more than the pool moves at once */
+#define FILE_LEN (9u << 20) /* more than the pool moves at once */
 
 enum count { GONE, FINISHED, DONE, REQUESTS, IDLE, PIECES, COUNTS };
 
@@ -37,7 +37,7 @@ static struct fixture {
 	struct http_server *server;
 	struct watch *wake;
 	int wake_fd, port, file_fd;
-	uint64_t orders;        /* bits written to wake_fd: 1 stop, 2^20 drain */
+	uint64_t orders; /* bits written to wake_fd: 1 stop, 2^20 drain */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
@@ -65,7 +65,8 @@ static inline bool fixture_wait(enum count what, unsigned at_least)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += WAIT_S;
 	pthread_mutex_lock(&fx.mutex);
-	while (fx.counts[what] < at_least && r == 0) r = pthread_cond_timedwait(&fx.changed, &fx.mutex, &until);
+	while (fx.counts[what] < at_least && r == 0)
+		r = pthread_cond_timedwait(&fx.changed, &fx.mutex, &until);
 	bool reached = fx.counts[what] >= at_least;
 	pthread_mutex_unlock(&fx.mutex);
 	return reached;
@@ -103,7 +104,8 @@ static bool take_piece(struct exchange *x, const void *bytes, size_t len, void *
 	size_t *sum = http_data(x);
 	bool pause = ctx != NULL;
 
-	for (size_t i = 0; i < len; i++) *sum += ((const unsigned char *)bytes)[i];
+	for (size_t i = 0; i < len; i++)
+		*sum += ((const unsigned char *)bytes)[i];
 	count(PIECES);
 	if (pause) loop_defer(fx.loop, resume_held, NULL);
 	return !pause;
@@ -124,7 +126,7 @@ static void second_chunk(void *ctx)
 	struct exchange *x = ctx;
 
 	http_stream_write(x, "second", 6);
-	memcpy(http_stream_reserve(x, 300), "third", 5);        /* fewer than asked for */
+	memcpy(http_stream_reserve(x, 300), "third", 5); /* fewer than asked for */
 	http_stream_commit(x, 5);
 	http_stream_end(x);
 }
@@ -152,8 +154,8 @@ static void describe(struct exchange *x)
 	const char *probe = http_header(x, "x-PROBE");
 
 	(void)buf_addf(&b, "%s|%s|%s|%s|%s|%s|%u", http_method(x), http_target(x), http_path(x),
-	               http_query(x) ? http_query(x) : "-", http_host(x), probe ? probe : "-",
-	               http_header_count(x, "X-Probe"));
+		       http_query(x) ? http_query(x) : "-", http_host(x), probe ? probe : "-",
+		       http_header_count(x, "X-Probe"));
 	http_reply(x, 200, "text/plain", "X-Extra: yes\r\n", b.data, b.len);
 }
 
@@ -252,7 +254,8 @@ static int make_file(void)
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	auto_free char *bytes = malloc(FILE_LEN);
 
-	for (size_t i = 0; i < FILE_LEN; i++) bytes[i] = (char)(i * 7 + i / 1000);
+	for (size_t i = 0; i < FILE_LEN; i++)
+		bytes[i] = (char)(i * 7 + i / 1000);
 	ASSERT_OK(fd_write_all(fd, bytes, FILE_LEN));
 	return fd;
 }
@@ -274,7 +277,8 @@ static inline void fixture_start(const struct http_limits *limits)
 	ASSERT_OK(getsockname(fd, (struct sockaddr *)&at, &at_len));
 	fx.port = ntohs(at.sin_port);
 	ASSERT_OK(loop_new(&fx.loop, NULL));
-	ASSERT_OK(http_server_new(fx.loop, &fd, 1, limits ? limits : &usual, &callbacks, NULL, &fx.server, NULL));
+	ASSERT_OK(http_server_new(fx.loop, &fd, 1, limits ? limits : &usual, &callbacks, NULL, &fx.server,
+				  NULL));
 	fx.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fx.wake = watch_new(fx.loop, fx.wake_fd, on_wake, NULL);
 	watch_want(fx.wake, WATCH_IN);
@@ -300,8 +304,9 @@ static inline void fixture_stop(void)
 static inline int client_connect(void)
 {
 	const struct timeval limit = {.tv_sec = WAIT_S};
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	                         .sin_port = htons((uint16_t)fx.port)};
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons((uint16_t)fx.port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	ASSERT_OK(connect(fd, (struct sockaddr *)&at, sizeof at));
@@ -317,7 +322,10 @@ static inline void client_send(int fd, const char *text)
 	ASSERT_EQ(send(fd, text, len, MSG_NOSIGNAL), len);
 }
 
-/* Reads until TEXT has been seen at the end, or the connection ends. Returns the last errno, 0 for a clean end or find. */
+/*
+ * Reads until TEXT has been seen at the end, or the connection ends. Returns the last errno, 0 for a clean
+ * end or find.
+ */
 static inline int client_read(int fd, struct buf *got, const char *until)
 {
 	for (;;) {
@@ -346,5 +354,5 @@ static inline struct buf client_ask(const char *text, const char *until)
 	return got;
 }
 
-#define HAS(b, text) ASSERT_TRUE(strstr(buf_text(&(b)), (text)) != NULL)
+#define HAS(b, text)     ASSERT_TRUE(strstr(buf_text(&(b)), (text)) != NULL)
 #define HAS_NOT(b, text) ASSERT_TRUE(strstr(buf_text(&(b)), (text)) == NULL)

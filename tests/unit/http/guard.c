@@ -74,7 +74,7 @@ TEST(control_characters_and_garbage_are_refused_at_once)
 	ASSERT_EQ(judge(nul, sizeof nul - 1, SIZE_MAX, &g), GUARD_CONTROL);
 	ASSERT_EQ(verdict("GET /\x01 HTTP/1.1\r\n\r\n"), GUARD_CONTROL);
 	ASSERT_EQ(verdict("GET / HTTP/1.1\r\nX: \x7f\r\n\r\n"), GUARD_CONTROL);
-	ASSERT_EQ(verdict("\x16\x03\x01\x02"), GUARD_NOT_HTTP);         /* a TLS greeting */
+	ASSERT_EQ(verdict("\x16\x03\x01\x02"), GUARD_NOT_HTTP); /* a TLS greeting */
 	ASSERT_EQ(verdict("G\xff"), GUARD_NOT_HTTP);
 	ASSERT_EQ(verdict("get / HTTP/1.1\r\n"), GUARD_NOT_HTTP);
 	ASSERT_EQ(verdict("GET\r\n"), GUARD_NOT_HTTP);
@@ -95,7 +95,8 @@ TEST(a_head_has_a_greatest_size_and_number_of_lines)
 	ASSERT_EQ(used, 1001);
 	g = (struct guard){0};
 	ASSERT_EQ(guard_feed(&g, "GET / HTTP/1.1\r\n", 16, 1 << 20, &used), GUARD_FINE);
-	for (unsigned i = 1; i < GUARD_LINES_MAX; i++) ASSERT_EQ(guard_feed(&g, "a:\r\n", 4, 1 << 20, &used), GUARD_FINE);
+	for (unsigned i = 1; i < GUARD_LINES_MAX; i++)
+		ASSERT_EQ(guard_feed(&g, "a:\r\n", 4, 1 << 20, &used), GUARD_FINE);
 	ASSERT_EQ(guard_feed(&g, "a:\r\n", 4, 1 << 20, &used), GUARD_TOO_MANY);
 }
 
@@ -122,10 +123,11 @@ TEST(framing_that_could_be_read_in_two_ways_is_refused)
 	ASSERT_EQ(judge_fields("Host: a/b\n", 1), GUARD_BAD_HOST);
 	ASSERT_EQ(judge_fields("Host: a, b\n", 1), GUARD_BAD_HOST);
 	ASSERT_EQ(judge_fields("Host: [::1]:80\n", 1), GUARD_FINE);
-	ASSERT_EQ(judge_fields("Host: a\nContent-Length: 5\nTransfer-Encoding: chunked\n", 1), GUARD_LENGTH_AND_CODING);
+	ASSERT_EQ(judge_fields("Host: a\nContent-Length: 5\nTransfer-Encoding: chunked\n", 1),
+		  GUARD_LENGTH_AND_CODING);
 	ASSERT_EQ(judge_fields("Host: a\nContent-Length: 5\ncontent-length: 5\n", 1), GUARD_TWO_LENGTHS);
 	for (const char *const *bad = (const char *const[]){"+5", "-5", "0x5", "5,5", "5 5", "5a", "1e3",
-	                                                    "1234567890123456789", NULL};
+							    "1234567890123456789", NULL};
 	     *bad; bad++) {
 		char text[100];
 
@@ -138,7 +140,8 @@ TEST(framing_that_could_be_read_in_two_ways_is_refused)
 	ASSERT_EQ(judge_fields("Host: a\nTransfer-Encoding: gzip, chunked\n", 1), GUARD_CODING);
 	ASSERT_EQ(judge_fields("Host: a\nTransfer-Encoding: xchunked\n", 1), GUARD_CODING);
 	ASSERT_EQ(judge_fields("Host: a\nTransfer-Encoding: identity\n", 1), GUARD_CODING);
-	ASSERT_EQ(judge_fields("Host: a\nTransfer-Encoding: chunked\nTransfer-Encoding: chunked\n", 1), GUARD_TWO_CODINGS);
+	ASSERT_EQ(judge_fields("Host: a\nTransfer-Encoding: chunked\nTransfer-Encoding: chunked\n", 1),
+		  GUARD_TWO_CODINGS);
 	ASSERT_EQ(judge_fields("Host: a\nExpect: 200-ok\n", 1), GUARD_EXPECTATION);
 	ASSERT_EQ(judge_fields("Host: a\nExpect: 100-Continue\n", 1), GUARD_FINE);
 	ASSERT_EQ(guard_judge(&(struct guard_facts){.hosts = 1}, 0, 9), GUARD_VERSION);
@@ -158,5 +161,6 @@ TEST(every_fault_has_a_status_and_a_sentence)
 
 TESTS(RUN(a_plain_head_passes_and_ends_where_its_empty_line_ends), RUN(line_ends_have_one_spelling),
       RUN(header_names_and_folds_that_others_read_differently_are_refused),
-      RUN(control_characters_and_garbage_are_refused_at_once), RUN(a_head_has_a_greatest_size_and_number_of_lines),
+      RUN(control_characters_and_garbage_are_refused_at_once),
+      RUN(a_head_has_a_greatest_size_and_number_of_lines),
       RUN(framing_that_could_be_read_in_two_ways_is_refused), RUN(every_fault_has_a_status_and_a_sentence))

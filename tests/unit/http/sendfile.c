@@ -8,14 +8,16 @@ static void expect_file(const struct buf *got, size_t offset, size_t len)
 	body += 4;
 	ASSERT_TRUE((size_t)(got->data + got->len - body) >= len);
 	for (size_t i = 0; i < len; i++)
-		if (body[i] != (char)((i + offset) * 7 + (i + offset) / 1000)) fail_msg("byte %zu differs", i);
+		if (body[i] != (char)((i + offset) * 7 + (i + offset) / 1000))
+			fail_msg("byte %zu differs", i);
 }
 
 TEST(a_large_file_arrives_whole_and_the_connection_stays)
 {
 	fixture_start(NULL);
 	auto_buf struct buf got = client_ask("GET /file HTTP/1.1\r\nHost: a\r\n\r\n"
-	                                     "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", NULL);
+					     "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+					     NULL);
 
 	HAS(got, "HTTP/1.1 200 OK\r\n");
 	expect_file(&got, 3, FILE_LEN - 3);
@@ -26,7 +28,8 @@ TEST(a_large_file_arrives_whole_and_the_connection_stays)
 TEST(a_small_piece_of_a_file_arrives)
 {
 	fixture_start(NULL);
-	auto_buf struct buf got = client_ask("GET /smallfile HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", NULL);
+	auto_buf struct buf got =
+		client_ask("GET /smallfile HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", NULL);
 
 	HAS(got, "HTTP/1.1 206 Partial Content\r\n");
 	HAS(got, "Content-Length: 1000\r\n");
@@ -57,7 +60,7 @@ TEST(a_client_that_leaves_in_the_middle_of_a_file_leaves_nothing_behind)
 		ASSERT_TRUE(recv(fd, some, sizeof some, 0) > 0);
 	}
 	ASSERT_TRUE(fixture_wait(DONE, 10));
-	ASSERT_EQ(fx.counts[GONE], 0);          /* the handler's work was done with http_reply_file() */
+	ASSERT_EQ(fx.counts[GONE], 0); /* the handler's work was done with http_reply_file() */
 	fixture_stop();
 }
 

@@ -125,4 +125,5 @@ TEST(the_first_value_of_a_parameter_is_found_and_decoded)
 
 TESTS(RUN(dot_segments_are_resolved_in_every_spelling), RUN(everything_else_stays_as_it_was_sent),
       RUN(an_absolute_form_is_taken_apart), RUN(other_forms_are_refused), RUN(a_query_may_be_empty_or_absent),
-      RUN(escapes_are_decoded_once_and_bad_ones_stay), RUN(the_first_value_of_a_parameter_is_found_and_decoded))
+      RUN(escapes_are_decoded_once_and_bad_ones_stay),
+      RUN(the_first_value_of_a_parameter_is_found_and_decoded))
