@@ -9,7 +9,7 @@
 #include "sandbox/registry.h"
 
 #define ISSUED_MAX         16384        /* ids of which we remember that they were handed out */
-#define PATIENCE_STOP_MS   3000         /* for requests that are under way at a SIGTERM */
+#define PATIENCE_STOP_MS   1500         /* for requests that are under way at a SIGTERM; the keeper gives us 3 s */
 #define PATIENCE_ORPHAN_MS 60000        /* and when the keeper is gone: nobody waits for our end */
 #define PATIENCE_LAST_MS   500          /* for the words of farewell to reach the kernel */
 
