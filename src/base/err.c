@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void format_into(struct err *e, int code, const char *tail, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void format_into(struct err *e, int code, const char *tail,
+                                                              const char *format, va_list args)
 {
 	size_t len;
 
