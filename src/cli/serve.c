@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/net.h"
 #include "base/program.h"
 #include "cli/supervisor.h"
 #include "config/address.h"
@@ -111,6 +112,7 @@ static int listen_on(struct address *a, int *ret_fd, struct err *e)
 
 	if (fd < 0) return explain_bind(-errno, a, e);
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	net_set_service_options(fd);
 	if (a->at.ss_family == AF_INET6) (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
 	if (bind(fd, (struct sockaddr *)&a->at, a->len) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
 		return explain_bind(-errno, a, e);

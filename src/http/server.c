@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/net.h"
 #include "loop/loop.h"
 
 #define ACCEPTS_MAX     16  /* of one event, so that a storm of clients does not starve those we have */
@@ -99,21 +100,6 @@ static void on_before_wait(void *ctx)
 
 /* ---- life ---- */
 
-/*
- * Accepted sockets inherit these, which saves three system calls a client. Unix sockets have none of them:
- * fine.
- */
-static void set_inherited_options(int fd)
-{
-	const int on = 1, idle_s = 60, step_s = 20, steps = 3;
-
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof step_s);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof steps);
-}
-
 int http_server_new(struct loop *loop, const int *listen_fds, size_t listen_count,
 		    const struct http_limits *limits, const struct http_callbacks *callbacks, void *ctx,
 		    struct http_server **ret, struct err *e)
@@ -138,7 +124,7 @@ int http_server_new(struct loop *loop, const int *listen_fds, size_t listen_coun
 		struct listener *l = &s->listeners[i];
 
 		*l = (struct listener){.server = s, .fd = listen_fds[i], .index = (unsigned)i};
-		set_inherited_options(l->fd);
+		net_set_service_options(l->fd);
 		(void)fd_set_nonblocking(l->fd);
 		l->watch = watch_new(loop, l->fd, on_client, l);
 		watch_want(l->watch, WATCH_IN);
