@@ -5,16 +5,16 @@
 #include "routes/handlers.h"
 #include "routes/request.h"
 #include "sandbox/agent_link.h"
-#include "sandbox/operations.h"
+#include "sandbox/process.h"
 
-#define PROCESSES_MAX 10000     /* an agent that tells more lies, or we could not hold them */
+#define PROCESSES_MAX 10000 /* an agent that tells more lies, or we could not hold them */
 #define TEXTS_MAX     (16u << 20)
 
 struct listing {
 	struct request *rq;
 	struct process_list *operation;
 	json_t *processes;
-	size_t texts;           /* bytes of all command lines */
+	size_t texts; /* bytes of all command lines */
 };
 
 static struct request *listing_done(struct listing *l)
@@ -52,7 +52,8 @@ static json_t *json_of_command(const struct wire_list *argv)
 	const char *word;
 	uint32_t len;
 
-	while ((word = wire_list_next(argv, &at, &len))) json_array_append_new(command, json_of_text(word, len));
+	while ((word = wire_list_next(argv, &at, &len)))
+		json_array_append_new(command, json_of_text(word, len));
 	return command;
 }
 
@@ -62,8 +63,9 @@ static void add_end(json_t *json, const struct msg_process *p)
 
 	json_object_set_new(json, "endedAt", json_of_time(p->ended_ms));
 	if (p->state == PROCESS_LOST) {
-		json_object_set_new(json, "error", json_pack("{s:s, s:s}", "code", "process_error", "message",
-		                                              "its end was not seen"));
+		json_object_set_new(
+			json, "error",
+			json_pack("{s:s, s:s}", "code", "process_error", "message", "its end was not seen"));
 		return;
 	}
 	exit = json_pack("{s:i, s:b}", "code", p->code, "timedOut", p->timed_out);
@@ -79,10 +81,11 @@ static void on_process(void *ctx, const struct msg_process *p)
 
 	l->texts += p->argv.packed_len + p->cwd.len;
 	if (json_array_size(l->processes) >= PROCESSES_MAX || l->texts > TEXTS_MAX) return;
-	json_t *json = json_pack("{s:o, s:i, s:o, s:o, s:o, s:s, s:i}", "id", json_of_text(p->process_id.at, p->process_id.len),
-	                         "pid", (int)(p->pid & INT32_MAX), "command", json_of_command(&p->argv), "cwd",
-	                         json_of_text(p->cwd.at, p->cwd.len), "startedAt", json_of_time(p->started_ms), "state",
-	                         states[p->state], "live", (int)(p->live & INT32_MAX));
+	json_t *json = json_pack(
+		"{s:o, s:i, s:o, s:o, s:o, s:s, s:i}", "id",
+		json_of_text(p->process_id.at, p->process_id.len), "pid", (int)(p->pid & INT32_MAX),
+		"command", json_of_command(&p->argv), "cwd", json_of_text(p->cwd.at, p->cwd.len), "startedAt",
+		json_of_time(p->started_ms), "state", states[p->state], "live", (int)(p->live & INT32_MAX));
 	if (p->state != PROCESS_RUNNING) add_end(json, p);
 	json_array_append_new(l->processes, json);
 }
@@ -117,6 +120,8 @@ void handle_process_list(struct request *rq)
 	l->rq = rq;
 	l->processes = json_array();
 	http_on_gone(rq->x, on_gone, l);
-	l->operation = process_list_start(sandbox_link(sb), &events, l);
-	if (!l->operation) http_reply_error(listing_done(l)->x, 502, "exec_transport_error", "list failed: too much goes on");
+	l->operation = process_list_start(sandbox_link(sb), KIND_PROCESS, NULL, &events, l);
+	if (!l->operation)
+		http_reply_error(listing_done(l)->x, 502, "exec_transport_error",
+				 "list failed: too much goes on");
 }

@@ -5,17 +5,17 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-#define PACKETS_A_TURN 32       /* then the loop serves others first */
+#define PACKETS_A_TURN 32 /* then the loop serves others first */
 
 struct agent_link {
 	struct link *wire;
 	struct watch *watch;
 	struct timer *broken_due;
-	struct timer *silence_due;      /* armed while somebody awaits something, and then looks again */
+	struct timer *silence_due; /* armed while somebody awaits something, and then looks again */
 	bool silence_watched;
-	bool heard;                     /* anything, since the timer was armed */
-	unsigned awaiting;              /* channels */
-	struct channel *channels;       /* by number */
+	bool heard;               /* anything, since the timer was armed */
+	unsigned awaiting;        /* channels */
+	struct channel *channels; /* by number */
 	uint32_t last_number;
 	bool greeted;
 	bool broken;
@@ -56,10 +56,19 @@ static const char *why_of(int result)
 void agent_link_sent(struct agent_link *l, int result)
 {
 	if (l->broken) return;
-	if (result < 0)
-		broke(l, why_of(result));
-	else
-		rewatch(l);
+	if (result < 0) broke(l, why_of(result));
+	else rewatch(l);
+}
+
+int channel_send_large(struct channel *c, const struct packet *p)
+{
+	int r = p->len <= WIRE_PACKET_MAX ? link_send(c->link->wire, p, NULL, 0)
+					  : link_send_spilled(c->link->wire, p);
+
+	/* A memory file that could not be made is this operation's bad luck, not the link's. */
+	if (r < 0 && r != -EPIPE && r != -ENOBUFS) return r;
+	agent_link_sent(c->link, r);
+	return 0;
 }
 
 /* ---- silence ---- */
@@ -77,10 +86,8 @@ static void on_silence_due(void *ctx)
 
 	l->silence_watched = false;
 	if (!l->awaiting) return;
-	if (l->heard)
-		watch_silence(l);
-	else
-		broke(l, "its agent does not answer");
+	if (l->heard) watch_silence(l);
+	else broke(l, "its agent does not answer");
 }
 
 void channel_await(struct channel *c)
@@ -106,9 +113,13 @@ static int on_hello(struct agent_link *l, const struct frame *f)
 {
 	struct msg_hello hello;
 
-	/* May come twice: a link that the keeper made for us begins with its greeting, and the agent answers each. */
+	/*
+	 * May come twice: a link that the keeper made for us begins with its greeting, and the agent answers
+	 * each.
+	 */
 	if (msg_hello_parse(f, &hello) < 0) return -EPROTO;
-	if (hello.role != ROLE_AGENT || hello.oldest > WIRE_VERSION || hello.version < WIRE_OLDEST) return -EPROTO;
+	if (hello.role != ROLE_AGENT || hello.oldest > WIRE_VERSION || hello.version < WIRE_OLDEST)
+		return -EPROTO;
 	l->greeted = true;
 	return 0;
 }
@@ -144,7 +155,7 @@ static int on_agent_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 	while ((r = frame_reader_next(&reader, &f)) == 1) {
 		r = on_frame(l, &f, fds, fd_count);
 		if (r < 0) return -EPROTO;
-		fd_count = 0;   /* descriptors belong to the first frame */
+		fd_count = 0; /* descriptors belong to the first frame */
 	}
 	return r;
 }
@@ -154,7 +165,8 @@ static void on_broken(void *ctx)
 {
 	struct agent_link *l = ctx;
 
-	while (link_read(l->wire, PACKETS_A_TURN, on_agent_packet, l) == 0 && l->channels && l->why == why_of(-EPIPE))
+	while (link_read(l->wire, PACKETS_A_TURN, on_agent_packet, l) == 0 && l->channels &&
+	       l->why == why_of(-EPIPE))
 		;
 	l->on_lost(l->ctx, l->why);
 }
@@ -174,8 +186,10 @@ static void on_ready(void *ctx, unsigned events)
 struct agent_link *agent_link_new(struct loop *loop, int fd, on_link_lost *on_lost, void *ctx)
 {
 	struct agent_link *l = mem_new(sizeof *l);
-	struct msg_hello hello = {.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_FRONT,
-	                          .build = wire_text_of(TOMBOLO_VERSION)};
+	struct msg_hello hello = {.version = WIRE_VERSION,
+				  .oldest = WIRE_OLDEST,
+				  .role = ROLE_FRONT,
+				  .build = wire_text_of(TOMBOLO_VERSION)};
 
 	l->wire = link_new(fd);
 	l->watch = watch_new(loop, fd, on_ready, l);
@@ -190,7 +204,7 @@ struct agent_link *agent_link_new(struct loop *loop, int fd, on_link_lost *on_lo
 struct agent_link *agent_link_free(struct agent_link *l, enum end_reason reason, const char *text)
 {
 	if (!l) return NULL;
-	l->broken = true;       /* what the callbacks below still send goes nowhere */
+	l->broken = true; /* what the callbacks below still send goes nowhere */
 	while (l->channels) {
 		struct channel *c = l->channels;
 
@@ -212,7 +226,10 @@ int channel_open(struct channel *c, struct agent_link *l, const struct channel_c
 	struct channel *taken;
 
 	if (HASH_COUNT(l->channels) >= CHANNELS_OPEN_MAX) return -EMFILE;
-	/* Numbers wrap after four thousand million operations; a long one may still hold its own. Zero is the link's. */
+	/*
+	 * Numbers wrap after four thousand million operations; a long one may still hold its own. Zero is the
+	 * link's.
+	 */
 	do {
 		l->last_number++;
 		HASH_FIND(hh, l->channels, &l->last_number, sizeof l->last_number, taken);

@@ -11,10 +11,11 @@ struct exec {
 	struct channel channel;
 	const struct exec_events *events;
 	void *ctx;
+	bool background;
 	bool started;
-	uint32_t allowed;       /* bytes of output that the agent may still send */
-	uint32_t consumed;      /* bytes dealt with and not yet given back */
-	char *input;            /* NULL: stdin is /dev/null, or all of it was sent */
+	uint32_t allowed;  /* bytes of output that the agent may still send */
+	uint32_t consumed; /* bytes dealt with and not yet given back */
+	char *input;       /* NULL: stdin is /dev/null, or all of it was sent */
 	size_t input_len, input_at;
 	uint32_t input_allowed;
 };
@@ -32,11 +33,12 @@ static void send_input(struct exec *x)
 {
 	if (!x->input) return;
 	while (x->input_at < x->input_len && x->input_allowed) {
-		size_t n = MIN(MIN(x->input_len - x->input_at, (size_t)WIRE_DATA_MAX), (size_t)x->input_allowed);
+		size_t n =
+			MIN(MIN(x->input_len - x->input_at, (size_t)WIRE_DATA_MAX), (size_t)x->input_allowed);
 		struct iovec part = {.iov_base = x->input + x->input_at, .iov_len = n};
 
-		agent_link_sent(x->channel.link, link_send_data(agent_link_wire(x->channel.link), x->channel.number,
-		                                                STREAM_IN, &part, 1));
+		agent_link_sent(x->channel.link, link_send_data(agent_link_wire(x->channel.link),
+								x->channel.number, STREAM_IN, &part, 1));
 		x->input_at += n;
 		x->input_allowed -= (uint32_t)n;
 	}
@@ -87,7 +89,9 @@ static int on_end(struct exec *x, const struct frame *f)
 {
 	struct operation_end end;
 
-	if (operation_end_parse(f, &end) < 0 || end.reason == END_DONE) return -EPROTO;
+	if (operation_end_parse(f, &end) < 0) return -EPROTO;
+	/* What is only started is DONE then; what is waited for has a better reason. */
+	if (end.reason == END_DONE && (!x->background || !x->started)) return -EPROTO;
 	if (!x->started && end.reason < END_DELETED) return -EPROTO;
 	channel_close(&x->channel);
 	x->events->on_end(x->ctx, &end);
@@ -105,7 +109,7 @@ static int on_message(struct channel *c, const struct frame *f, int *fds, size_t
 	case MSG_data: return on_data(x, f);
 	case MSG_credit: return on_credit(x, f);
 	case MSG_end: return on_end(x, f);
-	default: return message_name(f->type) ? -EPROTO : 0;    /* a newer agent may say more than we know */
+	default: return message_name(f->type) ? -EPROTO : 0; /* a newer agent may say more than we know */
 	}
 }
 
@@ -132,36 +136,13 @@ static int keep_input(struct exec *x, const struct exec_spec *spec)
 	return 0;
 }
 
-/* A command of any size: in a packet when it fits, otherwise in a memory file. */
-static int send_opening(struct exec *x, const struct msg_open_exec *m)
-{
-	struct link *wire = agent_link_wire(x->channel.link);
-	size_t size = WIRE_HEADER + msg_open_exec_size(m);
-	int r;
-
-	if (size <= WIRE_PACKET_MAX_SMALL) {
-		agent_link_sent(x->channel.link, LINK_SEND(wire, x->channel.number, open_exec, m, NULL, 0));
-		return 0;
-	}
-	if (size > WIRE_SPILL_MAX) return -E2BIG;
-	auto_free uint8_t *room = malloc(size);
-	if (!room) return -ENOMEM;
-	struct packet p = {.bytes = room, .room = size};
-	r = msg_open_exec_add(&p, x->channel.number, m);
-	if (r < 0) return r;
-	r = size <= WIRE_PACKET_MAX ? link_send(wire, &p, NULL, 0) : link_send_spilled(wire, &p);
-	/* A memory file that could not be made is this command's bad luck, not the link's. */
-	if (r < 0 && r != -EPIPE && r != -ENOBUFS) return r;
-	agent_link_sent(x->channel.link, r);
-	return 0;
-}
-
-int exec_start(struct agent_link *link, const struct exec_spec *spec, const struct exec_events *events, void *ctx,
-               struct exec **ret)
+int exec_start(struct agent_link *link, const struct exec_spec *spec, const struct exec_events *events,
+	       void *ctx, struct exec **ret)
 {
 	struct exec *x = mem_new(sizeof *x);
 	struct msg_open_exec m = {
-		.flags = (spec->direct ? EXEC_DIRECT : 0) | (spec->input ? EXEC_STDIN : 0),
+		.flags = (spec->direct ? EXEC_DIRECT : 0) | (spec->input ? EXEC_STDIN : 0) |
+		         (spec->background ? EXEC_BACKGROUND : 0),
 		.uid = spec->uid,
 		.timeout_ms = spec->timeout_ms,
 		.grace_ms = spec->grace_ms,
@@ -169,19 +150,21 @@ int exec_start(struct agent_link *link, const struct exec_spec *spec, const stru
 		.cwd = wire_text_of(spec->cwd),
 		.argv = {.items = spec->argv, .count = spec->argc},
 		.env = {.items = spec->env, .count = spec->env_count},
+		.session = wire_text_of(spec->session ? spec->session : ""),
 	};
 
 	x->events = events;
 	x->ctx = ctx;
+	x->background = spec->background;
 	x->allowed = EXEC_WINDOW;
 	int r = channel_open(&x->channel, link, &exec_class);
 	if (r == 0) r = keep_input(x, spec);
-	if (r == 0) r = send_opening(x, &m);
+	if (r == 0) r = CHANNEL_SEND_LARGE(&x->channel, open_exec, &m);
 	if (r < 0) {
 		exec_free(x);
 		return r;
 	}
-	send_input(x);          /* an empty one is at its end already */
+	send_input(x); /* an empty one is at its end already */
 	*ret = x;
 	return 0;
 }

@@ -1,9 +1,10 @@
 /*
  * operations.h - what can be done in a sandbox, each as one channel on the link to its agent.
  *
- * An operation is started on a link and then lives until its last callback (named with each), after which its memory
- * is gone, or until its owner lets go of it. Callbacks run from the loop, never from inside a call below. When the
- * link is lost every operation on it ends with END_LOST, or END_DELETED when we asked for the sandbox's removal.
+ * An operation is started on a link and then lives until its last callback (named with each), after which its
+ * memory is gone, or until its owner lets go of it. Callbacks run from the loop, never from inside a call
+ * below. When the link is lost every operation on it ends with END_LOST, or END_DELETED when we asked for the
+ * sandbox's removal.
  *
  * A start that returns NULL, or -EMFILE, met CHANNELS_OPEN_MAX operations in this sandbox.
  */
@@ -21,34 +22,40 @@ struct agent_link;
 /* How an operation ended. TEXT is good during the call only. */
 struct operation_end {
 	enum end_reason reason;
-	int code;               /* exit status; 128 + signo after a signal */
+	int code; /* exit status; 128 + signo after a signal */
 	int signo;
-	int error;              /* errno (positive) of END_FAILED */
-	const char *text;       /* the agent's sentence, "" for none: a stranger's words, any bytes but NUL */
+	int error;        /* errno (positive) of END_FAILED */
+	const char *text; /* the agent's sentence, "" for none: a stranger's words, any bytes but NUL */
 	uint64_t duration_ms;
 	uint64_t cpu_ms;
-	uint64_t max_memory;    /* bytes; 0: unknown */
-	uint64_t bytes;         /* of output, both streams */
-	uint32_t left_running;  /* processes of the command that live on */
+	uint64_t max_memory;   /* bytes; 0: unknown */
+	uint64_t bytes;        /* of output, both streams */
+	uint32_t left_running; /* processes of the command that live on */
+	bool timed_out;        /* its deadline ended it */
+	uint64_t seq;          /* of a follow: see sandbox/follow.h */
+	uint64_t at_ms;        /* wall clock: when it ended; when it began, for the END_DONE of a start in the
+				  background */
 };
 
-/* ---- commands ------------------------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
-#define EXEC_WINDOW (256u << 10)        /* bytes of output on their way to us at most */
+#define EXEC_WINDOW (256u << 10) /* bytes of output on their way to us at most */
 
 struct exec;
 
 struct exec_spec {
-	bool direct;                    /* argv is executed as it is, without bash */
+	bool direct;     /* argv is executed as it is, without bash */
+	bool background; /* only start it: END_DONE comes right after on_started; see sandbox/process.h */
 	uint32_t uid;
-	uint64_t timeout_ms;            /* 0: none */
-	uint32_t grace_ms;              /* between SIGTERM and SIGKILL */
+	uint64_t timeout_ms; /* 0: none */
+	uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
 	const char *cwd;
 	const char *const *argv;
 	uint32_t argc;
-	const char *const *env;         /* "NAME=value" */
+	const char *const *env; /* "NAME=value" */
 	uint32_t env_count;
-	const char *input;              /* stdin; NULL: /dev/null. Copied. */
+	const char *session; /* NULL: none */
+	const char *input;   /* stdin; NULL: /dev/null. Copied. */
 	size_t input_len;
 };
 
@@ -60,51 +67,48 @@ struct exec_events {
 	void (*on_end)(void *ctx, const struct operation_end *end);
 };
 
-/* Copies SPEC; borrows EVENTS. -E2BIG: larger than WIRE_SPILL_MAX; -EMFILE: as above. Other failures come as on_end. */
-int exec_start(struct agent_link *link, const struct exec_spec *spec, const struct exec_events *events, void *ctx,
-               struct exec **ret);
+/*
+ * Copies SPEC; borrows EVENTS. -E2BIG: larger than WIRE_SPILL_MAX; -EMFILE: as above. Other failures come as
+ * on_end.
+ */
+int exec_start(struct agent_link *link, const struct exec_spec *spec, const struct exec_events *events,
+	       void *ctx, struct exec **ret);
 
-/* LEN bytes of output are dealt with: the agent may send as many more. A caller that never says so stops it. */
+/*
+ * LEN bytes of output are dealt with: the agent may send as many more. A caller that never says so stops it.
+ */
 void exec_consumed(struct exec *x, size_t len);
 
-/* Nobody listens any more. KILL ends the whole tree, otherwise the command goes on. X is dead; returns NULL. */
+/*
+ * Nobody listens any more. KILL ends the whole tree, otherwise the command goes on. X is dead; returns NULL.
+ */
 struct exec *exec_detach(struct exec *x, bool kill);
 
-/* ---- files ----------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 struct file_operation;
 
 struct file_events {
 	/* FD is an open regular file and the callee's to close. ST is what the kernel says of it. */
 	void (*on_opened)(void *ctx, int fd, const struct stat *st);
-	/* A read that failed; a write that failed at any time, or that was put in place (END_DONE). The last callback. */
+	/*
+	 * A read that failed; a write that failed at any time, or that was put in place (END_DONE). The last
+	 * callback.
+	 */
 	void (*on_end)(void *ctx, const struct operation_end *end);
 };
 
 /* Opens PATH (absolute, as the sandbox sees it) as UID. Exactly one callback, the last, comes. */
 struct file_operation *file_open_read(struct agent_link *link, uint32_t uid, const char *path,
-                                      const struct file_events *events, void *ctx);
+				      const struct file_events *events, void *ctx);
 
 /*
- * Begins to replace PATH. The descriptor of on_opened is a temporary sibling; file_operation_commit() puts it in its place, and
- * until then nobody sees it. MODE is for a file that is new.
+ * Begins to replace PATH. The descriptor of on_opened is a temporary sibling; file_operation_commit() puts it
+ * in its place, and until then nobody sees it. MODE is for a file that is new.
  */
 struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
-                                       const struct file_events *events, void *ctx);
+				       const struct file_events *events, void *ctx);
 void file_operation_commit(struct file_operation *op);
 
 /* Nobody listens any more; what was written is dropped. Returns NULL; NULL is fine. */
 struct file_operation *file_operation_drop(struct file_operation *op);
-
-/* ---- what runs ------------------------------------------------------------------------------------------------- */
-
-struct process_list;
-
-struct process_list_events {
-	/* One process. P is good during the call; its numbers are in range, its texts are a stranger's. */
-	void (*on_process)(void *ctx, const struct msg_process *p);
-	void (*on_end)(void *ctx, const struct operation_end *end);     /* END_DONE: that was all. The last callback. */
-};
-
-struct process_list *process_list_start(struct agent_link *link, const struct process_list_events *events, void *ctx);
-struct process_list *process_list_drop(struct process_list *list);

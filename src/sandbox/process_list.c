@@ -1,5 +1,5 @@
 /* process_list.c - what the agent knows of the processes of its sandbox. */
-#include "sandbox/operations.h"
+#include "sandbox/process.h"
 
 #include <errno.h>
 
@@ -13,15 +13,14 @@ struct process_list {
 	void *ctx;
 };
 
-#define WALL_MS_MAX 253402300799999u    /* the last millisecond of the year 9999 */
-
 static int on_process(struct process_list *list, const struct frame *f)
 {
 	struct msg_process p;
 
 	if (msg_process_parse(f, &p) < 0) return -EPROTO;
-	if (p.state > PROCESS_LOST || p.code < 0 || p.code > 255 || p.signo < 0 || p.signo > 64) return -EPROTO;
-	if (p.started_ms > WALL_MS_MAX || p.ended_ms > WALL_MS_MAX) return -EPROTO;
+	if (p.state > PROCESS_LOST || p.code < 0 || p.code > 255 || p.signo < 0 || p.signo > 64)
+		return -EPROTO;
+	if (p.started_ms > WALL_MS_MAX || p.ended_ms > WALL_MS_MAX || p.kind > KIND_TERMINAL) return -EPROTO;
 	list->events->on_process(list->ctx, &p);
 	return 0;
 }
@@ -60,10 +59,11 @@ static void on_lost(struct channel *c, enum end_reason reason, const char *text)
 
 static const struct channel_class list_class = {.on_message = on_message, .on_lost = on_lost};
 
-struct process_list *process_list_start(struct agent_link *link, const struct process_list_events *events, void *ctx)
+struct process_list *process_list_start(struct agent_link *link, enum process_kind kind, const char *name,
+					const struct process_list_events *events, void *ctx)
 {
 	struct process_list *list = mem_new(sizeof *list);
-	struct msg_open_list m = {};
+	struct msg_open_list m = {.kind = (uint8_t)kind, .name = name_sent(name)};
 
 	list->events = events;
 	list->ctx = ctx;
