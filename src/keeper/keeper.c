@@ -107,11 +107,14 @@ void keeper_pump(struct keeper *k)
 static void on_supply(void *ctx)
 {
 	keeper_pump(ctx);
+	/* The last slot that was on its way may be what a stop waits for. */
+	keeper_progress(ctx);
 }
 
 static void on_slot_failed(void *ctx, const struct err *e)
 {
 	refuse_first(ctx, e);
+	keeper_progress(ctx);
 }
 
 static void on_agent_failed(void *ctx, const struct err *e)
