@@ -8,10 +8,10 @@
 #include "loop/loop.h"
 #include "sandbox/registry.h"
 
-#define ISSUED_MAX         16384        /* ids of which we remember that they were handed out */
-#define PATIENCE_STOP_MS   1500         /* for requests that are under way at a SIGTERM; the keeper gives us 3 s */
-#define PATIENCE_ORPHAN_MS 60000        /* and when the keeper is gone: nobody waits for our end */
-#define PATIENCE_LAST_MS   500          /* for the words of farewell to reach the kernel */
+#define ISSUED_MAX         16384 /* ids of which we remember that they were handed out */
+#define PATIENCE_STOP_MS   1500  /* for requests that are under way at a SIGTERM; the keeper gives us 3 s */
+#define PATIENCE_ORPHAN_MS 60000 /* and when the keeper is gone: nobody waits for our end */
+#define PATIENCE_LAST_MS   500   /* for the words of farewell to reach the kernel */
 
 struct front {
 	const struct front_settings *settings;
@@ -53,10 +53,8 @@ static void end(struct front *f, const char *why, uint64_t patience_ms)
 	f->ending = true;
 	log_event(LOG_INFO, "front_ending", "why", why, NULL);
 	timer_set(f->patience, patience_ms);
-	if (f->server)
-		http_server_drain(f->server, on_idle, f);
-	else
-		loop_stop(f->loop);
+	if (f->server) http_server_drain(f->server, on_idle, f);
+	else loop_stop(f->loop);
 }
 
 static void on_signal(void *ctx)
@@ -75,8 +73,9 @@ static void on_keeper_lost(void *ctx)
 static void on_finished(struct exchange *x, void *ctx)
 {
 	(void)ctx;
-	log_event(LOG_INFO, "request", "method", http_method(x), "path", http_path(x), "status", LOG_U(http_status(x)),
-	          "bytes", LOG_U(http_bytes_sent(x)), "ms", LOG_U(http_duration_ms(x)), "id", routes_sandbox_of(x), NULL);
+	log_event(LOG_INFO, "request", "method", http_method(x), "path", http_path(x), "status",
+		  LOG_U(http_status(x)), "bytes", LOG_U(http_bytes_sent(x)), "ms", LOG_U(http_duration_ms(x)),
+		  "id", routes_sandbox_of(x), NULL);
 }
 
 /* ---- the begin ---- */
@@ -95,8 +94,8 @@ static void on_ready(void *ctx)
 	struct err e = ERR_NONE;
 
 	if (f->server || f->ending) return;
-	if (http_server_new(f->loop, f->settings->listen_fds, f->settings->listen_count, &f->settings->http, &callbacks, f,
-	                    &f->server, &e) < 0) {
+	if (http_server_new(f->loop, f->settings->listen_fds, f->settings->listen_count, &f->settings->http,
+			    &callbacks, f, &f->server, &e) < 0) {
 		log_event(LOG_ERROR, "front_failed", "why", e.text, NULL);
 		f->status = 1;
 		loop_stop(f->loop);
@@ -135,7 +134,7 @@ int front_run(struct front *f)
 struct front *front_free(struct front *f)
 {
 	if (!f) return NULL;
-	http_server_free(f->server);    /* handlers hear on_gone, and let go of the sandboxes */
+	http_server_free(f->server); /* handlers hear on_gone, and let go of the sandboxes */
 	routes_free(f->routes);
 	sandboxes_free(f->sandboxes);
 	signal_free(f->on_term);

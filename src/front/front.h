@@ -1,10 +1,11 @@
 /*
  * front.h - the rooms of the network-facing program, put together on one loop.
  *
- * Theory of operation: at first there is only the control link. Connections wait in the sockets' backlog until the
- * keeper says `ready`; then the server begins. It ends on SIGTERM, or when the keeper is gone (a new keeper starts a new
- * front, which serves the same sockets): nothing new is accepted, what runs may finish for a while, then the rest is
- * told that the server ends, and we leave. Sandboxes and their commands go on; they are the keeper's.
+ * Theory of operation: at first there is only the control link. Connections wait in the sockets' backlog
+ * until the keeper says `ready`; then the server begins. It ends on SIGTERM, or when the keeper is gone (a
+ * new keeper starts a new front, which serves the same sockets): nothing new is accepted, what runs may
+ * finish for a while, then the rest is told that the server ends, and we leave. Sandboxes and their commands
+ * go on; they are the keeper's.
  */
 #pragma once
 
@@ -19,8 +20,8 @@ struct front;
 struct front_settings {
 	struct routes_settings routes;
 	struct http_limits http;
-	int control_fd;                 /* taken */
-	const int *listen_fds;          /* taken once the server begins */
+	int control_fd;        /* taken */
+	const int *listen_fds; /* taken once the server begins */
 	size_t listen_count;
 };
 

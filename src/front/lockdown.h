@@ -4,7 +4,7 @@
 struct err;
 
 /*
- * No core, no ptrace by others of our user, no new privileges, and only the system calls of an HTTP server. Called when
- * everything that has to be opened is open. 0 or a negative errno.
+ * No core, no ptrace by others of our user, no new privileges, and only the system calls of an HTTP server.
+ * Called when everything that has to be opened is open. 0 or a negative errno.
  */
 int lockdown(struct err *e);

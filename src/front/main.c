@@ -3,9 +3,9 @@
  *
  *     tombolo-front --control-fd N --config-fd N --listen-fds COUNT
  *
- * and these open: the control link, the settings in a sealed memory file, and COUNT listening sockets from descriptor
- * LISTEN_FIRST on. Every message is a line of the log on standard error. Exit status: 0 at an ordinary end, 1 for a
- * server that could not begin, 2 for arguments of another kind.
+ * and these open: the control link, the settings in a sealed memory file, and COUNT listening sockets from
+ * descriptor LISTEN_FIRST on. Every message is a line of the log on standard error. Exit status: 0 at an
+ * ordinary end, 1 for a server that could not begin, 2 for arguments of another kind.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@
 #include "front/front.h"
 #include "front/lockdown.h"
 
-#define LISTEN_FIRST 5
-#define LISTEN_MAX 8
-#define UID_SANDBOX 1000
+#define LISTEN_FIRST         5
+#define LISTEN_MAX           8
+#define UID_SANDBOX          1000
 #define HTTP_CONNECTIONS_MAX 10000
 
 struct arguments {
@@ -72,7 +72,8 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 		default: fine = false;
 		}
 	}
-	for (int i = 0; i < listen_count; i++) ret->listen_fds[ret->listen_count++] = LISTEN_FIRST + i;
+	for (int i = 0; i < listen_count; i++)
+		ret->listen_fds[ret->listen_count++] = LISTEN_FIRST + i;
 	return fine && optind == argc && ret->config_fd >= 0 && ret->control_fd >= 0 && listen_count > 0;
 }
 
@@ -82,7 +83,8 @@ static bool own_descriptors(const struct arguments *args)
 	int r = fd_set_cloexec(args->control_fd, true);
 
 	if (r == 0) r = fd_set_cloexec(args->config_fd, true);
-	for (size_t i = 0; r == 0 && i < args->listen_count; i++) r = fd_set_cloexec(args->listen_fds[i], true);
+	for (size_t i = 0; r == 0 && i < args->listen_count; i++)
+		r = fd_set_cloexec(args->listen_fds[i], true);
 	return r == 0;
 }
 
@@ -104,23 +106,25 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 	};
 
 	*ret = (struct front_settings){
-		.routes = {
-			.api_key = c->api_key,
-			.file_limit = c->file_limit,
-			.json_limit = c->json_limit,
-			.keepalive_ms = (unsigned)MIN(c->keepalive_ms, UINT32_MAX),
-			.kill_on_disconnect = strcmp(c->exec_on_disconnect, "kill") == 0,
-			.uid = strcmp(c->user, "root") == 0 ? 0 : UID_SANDBOX,
-			.instances = instances,
-		},
-		.http = {
-			.head_max = 64u << 10,
-			.head_timeout_ms = 30000,
-			.idle_timeout_ms = 120000,
-			.body_idle_timeout_ms = 60000,
-			.write_idle_timeout_ms = 0,
-			.connections_max = HTTP_CONNECTIONS_MAX,
-		},
+		.routes =
+			{
+				.api_key = c->api_key,
+				.file_limit = c->file_limit,
+				.json_limit = c->json_limit,
+				.keepalive_ms = (unsigned)MIN(c->keepalive_ms, UINT32_MAX),
+				.kill_on_disconnect = strcmp(c->exec_on_disconnect, "kill") == 0,
+				.uid = strcmp(c->user, "root") == 0 ? 0 : UID_SANDBOX,
+				.instances = instances,
+			},
+		.http =
+			{
+				.head_max = 64u << 10,
+				.head_timeout_ms = 30000,
+				.idle_timeout_ms = 120000,
+				.body_idle_timeout_ms = 60000,
+				.write_idle_timeout_ms = 0,
+				.connections_max = HTTP_CONNECTIONS_MAX,
+			},
 		.control_fd = args->control_fd,
 		.listen_fds = args->listen_fds,
 		.listen_count = args->listen_count,

@@ -17,10 +17,8 @@ static void reply_json(struct exchange *x, unsigned status, const char *headers,
 	auto_free char *text = json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	json_decref(json);
-	if (text)
-		http_reply(x, status, JSON_TYPE, headers, text, strlen(text));
-	else
-		http_reply(x, 500, "text/plain; charset=UTF-8", NULL, "Internal Server Error", 21);
+	if (text) http_reply(x, status, JSON_TYPE, headers, text, strlen(text));
+	else http_reply(x, 500, "text/plain; charset=UTF-8", NULL, "Internal Server Error", 21);
 }
 
 void answer_json(struct exchange *x, unsigned status, json_t *json)
@@ -38,7 +36,8 @@ void answer_nothing(struct exchange *x)
 	http_reply(x, 204, NULL, NULL, NULL, 0);
 }
 
-void answer_error_with(struct exchange *x, unsigned status, const char *code, const char *message, const char *headers)
+void answer_error_with(struct exchange *x, unsigned status, const char *code, const char *message,
+		       const char *headers)
 {
 	json_t *json = json_pack("{s:o, s:s}", "error", json_of_text(message, strlen(message)), "code", code);
 
@@ -54,17 +53,15 @@ void answer_too_large(struct exchange *x, const char *what, uint64_t bytes, uint
 {
 	char message[128];
 
-	(void)snprintf(message, sizeof message, "%s: %" PRIu64 " bytes exceeds the %" PRIu64 "-byte limit", what, bytes,
-	               limit);
+	(void)snprintf(message, sizeof message, "%s: %" PRIu64 " bytes exceeds the %" PRIu64 "-byte limit",
+		       what, bytes, limit);
 	http_reply_error(x, 413, "payload_too_large", message);
 }
 
 void answer_no_route(struct exchange *x, const char *path)
 {
-	if (router_is_api(path))
-		http_reply(x, 404, "text/plain; charset=UTF-8", NULL, "404 Not Found", 13);
-	else
-		http_reply(x, 404, "text/plain", NULL, "Not Found", 9);
+	if (router_is_api(path)) http_reply(x, 404, "text/plain; charset=UTF-8", NULL, "404 Not Found", 13);
+	else http_reply(x, 404, "text/plain", NULL, "Not Found", 9);
 }
 
 void answer_not_started(struct request *rq, const struct sandbox_outcome *outcome)
@@ -75,8 +72,10 @@ void answer_not_started(struct request *rq, const struct sandbox_outcome *outcom
 	switch (outcome->refused) {
 	case REFUSED_CAPACITY:
 		(void)snprintf(message, sizeof message,
-		               "Cannot start container: instance limit reached (%u/%u). Delete sandboxes that are no longer "
-		               "needed, or raise max-sandboxes.", sandboxes_count(all), sandboxes_limit(all));
+			       "Cannot start container: instance limit reached (%u/%u). Delete sandboxes "
+			       "that are no longer "
+			       "needed, or raise max-sandboxes.",
+			       sandboxes_count(all), sandboxes_limit(all));
 		http_reply_error(rq->x, 503, "capacity_exceeded", message);
 		return;
 	case REFUSED_INSTANCE:
@@ -90,7 +89,8 @@ void answer_not_started(struct request *rq, const struct sandbox_outcome *outcom
 
 void answer_no_keeper(struct exchange *x)
 {
-	http_reply_error(x, 502, "pool_error", "pool error: the keeper is gone, and a new one is not there yet");
+	http_reply_error(x, 502, "pool_error",
+			 "pool error: the keeper is gone, and a new one is not there yet");
 }
 
 json_t *json_of_text(const char *text, size_t len)

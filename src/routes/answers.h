@@ -11,11 +11,12 @@ struct request;
 
 /* A JSON result; takes JSON. */
 void answer_json(struct exchange *x, unsigned status, json_t *json);
-void answer_ok(struct exchange *x);             /* {"ok":true} */
-void answer_nothing(struct exchange *x);        /* 204 */
+void answer_ok(struct exchange *x);      /* {"ok":true} */
+void answer_nothing(struct exchange *x); /* 204 */
 
 /* {error, code} with further headers. */
-void answer_error_with(struct exchange *x, unsigned status, const char *code, const char *message, const char *headers);
+void answer_error_with(struct exchange *x, unsigned status, const char *code, const char *message,
+		       const char *headers);
 void answer_invalid(struct exchange *x, const char *message);
 void answer_too_large(struct exchange *x, const char *what, uint64_t bytes, uint64_t limit);
 

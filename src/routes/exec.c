@@ -8,9 +8,10 @@
  *     opening   the agent's `opened`, or its `end` when the command cannot run
  *     stream    output and the end
  *
- * The response begins when the agent has answered, so that its head can name the process; from then on every answer is
- * an event. Output goes straight from the agent's packet into the connection's buffer. The agent gets its credit back
- * at once while the client keeps up; above PENDING_MAX of waiting output it gets none until the client has read it all.
+ * The response begins when the agent has answered, so that its head can name the process; from then on every
+ * answer is an event. Output goes straight from the agent's packet into the connection's buffer. The agent
+ * gets its credit back at once while the client keeps up; above PENDING_MAX of waiting output it gets none
+ * until the client has read it all.
  *
  * A client that goes away ends the stream, not the command, unless the request or the setting says so.
  */
@@ -32,21 +33,21 @@
 #include "sandbox/agent_link.h"
 #include "sandbox/operations.h"
 
-#define PENDING_MAX  (256u << 10)       /* bytes of output that wait for the client */
-#define GRACE_MS     2000               /* between SIGTERM and SIGKILL: clients give up 5 s after their timeout */
+#define PENDING_MAX (256u << 10) /* bytes of output that wait for the client */
+#define GRACE_MS    2000         /* between SIGTERM and SIGKILL: clients give up 5 s after their timeout */
 
 struct command {
 	struct request *rq;
 	struct exec_request wish;
-	struct sandbox_wait *wait;              /* stage sandbox */
-	struct exec *exec;                      /* stages opening and stream */
-	struct pieces pieces[STREAM_ERR + 1];   /* by stream */
-	enum wire_stream stream;                /* of the pieces that are being written */
-	size_t withheld;                        /* bytes of output for which the agent has no new credit yet */
+	struct sandbox_wait *wait;            /* stage sandbox */
+	struct exec *exec;                    /* stages opening and stream */
+	struct pieces pieces[STREAM_ERR + 1]; /* by stream */
+	enum wire_stream stream;              /* of the pieces that are being written */
+	size_t withheld;                      /* bytes of output for which the agent has no new credit yet */
 	struct timer *keepalive;
 	uint64_t last_event_ms;
 	bool kill_on_disconnect;
-	bool streaming;                         /* the response has begun */
+	bool streaming; /* the response has begun */
 };
 
 static void command_free(struct command *c)
@@ -84,8 +85,8 @@ static void stream_begin(struct command *c, const char *process_id)
 	char headers[160];
 
 	c->streaming = true;
-	(void)snprintf(headers, sizeof headers, "Cache-Control: no-cache\r\n%s%s%s", *process_id ? "X-Process-Id: " : "",
-	               process_id, *process_id ? "\r\n" : "");
+	(void)snprintf(headers, sizeof headers, "Cache-Control: no-cache\r\n%s%s%s",
+		       *process_id ? "X-Process-Id: " : "", process_id, *process_id ? "\r\n" : "");
 	http_stream_begin(c->rq->x, 200, "text/event-stream", headers);
 }
 
@@ -198,8 +199,8 @@ static void run(struct command *c, struct agent_link *link)
 	if (r == 0) return;
 	struct operation_end end = {.reason = END_FAILED, .error = -r};
 	end.text = r == -E2BIG    ? "the command is too long"
-	           : r == -EMFILE ? "too many commands run in this sandbox"
-	                          : "the server is out of memory";
+		   : r == -EMFILE ? "too many commands run in this sandbox"
+				  : "the server is out of memory";
 	on_end(c, &end);
 }
 
@@ -208,12 +209,10 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	struct command *c = ctx;
 
 	c->wait = NULL;
-	if (outcome->sandbox)
-		run(c, sandbox_link(outcome->sandbox));
-	else if (outcome->error == -ECANCELED)  /* as a command that was cut a moment later */
+	if (outcome->sandbox) run(c, sandbox_link(outcome->sandbox));
+	else if (outcome->error == -ECANCELED) /* as a command that was cut a moment later */
 		on_end(c, &(struct operation_end){.reason = END_DELETED, .text = outcome->text});
-	else
-		answer_not_started(command_done(c), outcome);
+	else answer_not_started(command_done(c), outcome);
 }
 
 static bool wants_kill(const struct request *rq)
@@ -243,15 +242,15 @@ static void on_body(struct exchange *x, const char *bytes, size_t len, void *ctx
 	c->rq = rq;
 	c->wish = wish;
 	c->kill_on_disconnect = wants_kill(rq);
-	/* Whoever wants no kill loses nothing when we notice late; keep-alive comments see to it that we do. */
+	/*
+	 * Whoever wants no kill loses nothing when we notice late; keep-alive comments see to it that we do.
+	 */
 	if (!c->kill_on_disconnect && rq->routes->settings.keepalive_ms) http_stream_outlives_half_close(x);
 	http_on_gone(x, on_gone, c);
 	http_on_drain(x, on_drain, c);
 	struct agent_link *link = request_sandbox(rq, &c->wait, on_sandbox, c);
-	if (link)
-		run(c, link);
-	else if (!c->wait)
-		answer_no_keeper(command_done(c)->x);
+	if (link) run(c, link);
+	else if (!c->wait) answer_no_keeper(command_done(c)->x);
 }
 
 void handle_exec(struct request *rq)

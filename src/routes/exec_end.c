@@ -5,7 +5,7 @@
 
 #include "routes/answers.h"
 
-#define WORDS_MAX 1000          /* bytes of the agent's own words */
+#define WORDS_MAX 1000 /* bytes of the agent's own words */
 
 static json_t *json_of_number(uint64_t n)
 {
@@ -21,8 +21,8 @@ static json_t *json_of_signal(int signo)
 
 static json_t *exit_event(const struct operation_end *end)
 {
-	json_t *json = json_pack("{s:i, s:s}", "exit_code", end->reason == END_TIMEOUT ? 124 : end->code, "reason",
-	                         end_reason_name(end->reason));
+	json_t *json = json_pack("{s:i, s:s}", "exit_code", end->reason == END_TIMEOUT ? 124 : end->code,
+				 "reason", end_reason_name(end->reason));
 
 	if (end->signo) json_object_set_new(json, "signal", json_of_signal(end->signo));
 	if (*end->text) {
@@ -43,7 +43,8 @@ static json_t *error_event(const char *prefix, const char *words, const char *co
 	char message[WORDS_MAX + 64];
 
 	(void)snprintf(message, sizeof message, "%s: %.*s", prefix, WORDS_MAX, words);
-	return json_pack("{s:o, s:s, s:s}", "error", json_of_text(message, strlen(message)), "code", code, "reason", reason);
+	return json_pack("{s:o, s:s, s:s}", "error", json_of_text(message, strlen(message)), "code", code,
+			 "reason", reason);
 }
 
 static json_t *event_of(const struct operation_end *end, const char **ret_event)
@@ -60,7 +61,8 @@ static json_t *event_of(const struct operation_end *end, const char **ret_event)
 	case END_DELETED:
 	case END_LOST:
 		*ret_event = "error";
-		return error_event("exec failed", end->text, "exec_transport_error", end_reason_name(end->reason));
+		return error_event("exec failed", end->text, "exec_transport_error",
+				   end_reason_name(end->reason));
 	case END_FAILED:
 	case END_DONE: break;
 	}

@@ -26,7 +26,10 @@ static bool parse_json(const char *body, size_t len, struct exec_request *r, str
 		body += sizeof bom;
 		len -= sizeof bom;
 	}
-	/* NULs are let in here, so that those who may not have one can say so. What is no object has no fields. */
+	/*
+	 * NULs are let in here, so that those who may not have one can say so. What is no object has no
+	 * fields.
+	 */
 	r->json = json_loadb(body, len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 	return r->json ? true : refuse(fault, 400, "Invalid JSON body");
 }
@@ -165,16 +168,11 @@ static bool take_input(struct exec_request *r)
 }
 
 bool exec_request_parse(const char *body, size_t len, const char *session, struct exec_request *ret,
-                        struct exec_fault *fault)
+			struct exec_fault *fault)
 {
 	*ret = (struct exec_request){0};
-	if (parse_json(body, len, ret, fault) &&
-	    check_argv(ret, fault) &&
-	    check_session(session, fault) &&
-	    take_cwd(ret, fault) &&
-	    take_argv(ret, fault) &&
-	    take_env(ret, fault) &&
-	    take_timeout(ret) &&
+	if (parse_json(body, len, ret, fault) && check_argv(ret, fault) && check_session(session, fault) &&
+	    take_cwd(ret, fault) && take_argv(ret, fault) && take_env(ret, fault) && take_timeout(ret) &&
 	    take_input(ret))
 		return true;
 	exec_request_done(ret);
@@ -183,8 +181,10 @@ bool exec_request_parse(const char *body, size_t len, const char *session, struc
 
 void exec_request_done(struct exec_request *r)
 {
-	for (uint32_t i = 0; i < r->made_count; i++) free(r->made[i]);
-	for (uint32_t i = 0; i < r->env_count; i++) free(r->env[i]);
+	for (uint32_t i = 0; i < r->made_count; i++)
+		free(r->made[i]);
+	for (uint32_t i = 0; i < r->env_count; i++)
+		free(r->env[i]);
 	free(r->made);
 	free(r->argv);
 	free(r->env);

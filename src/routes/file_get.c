@@ -43,13 +43,14 @@ static void on_gone(struct exchange *x, void *ctx)
 
 /* ---- the answer ---- */
 
-#define ETAG_SIZE 48
+#define ETAG_SIZE    48
 #define HEADERS_SIZE 320
 
 static void make_etag(const struct stat *st, char etag[ETAG_SIZE])
 {
 	(void)snprintf(etag, ETAG_SIZE, "\"%" PRIx64 "-%" PRIx64 "\"",
-	               (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_size);
+		       (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
+		       (uint64_t)st->st_size);
 }
 
 static void file_headers(const struct stat *st, const char *etag, char headers[HEADERS_SIZE])
@@ -57,10 +58,11 @@ static void file_headers(const struct stat *st, const char *etag, char headers[H
 	char modified[64];
 	struct tm tm;
 
-	if (!gmtime_r(&st->st_mtime, &tm) || !strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm))
+	if (!gmtime_r(&st->st_mtime, &tm) ||
+	    !strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm))
 		modified[0] = '\0';
 	(void)snprintf(headers, HEADERS_SIZE, "Accept-Ranges: bytes\r\nETag: %s\r\n%s%s%s", etag,
-	               *modified ? "Last-Modified: " : "", modified, *modified ? "\r\n" : "");
+		       *modified ? "Last-Modified: " : "", modified, *modified ? "\r\n" : "");
 }
 
 static void on_opened(void *ctx, int fd, const struct stat *st)
@@ -81,8 +83,9 @@ static void on_opened(void *ctx, int fd, const struct stat *st)
 	case RANGE_WHOLE: break;
 	case RANGE_PART:
 		status = 206;
-		(void)snprintf(headers + at, sizeof headers - at, "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n",
-		               first, first + len - 1, size);
+		(void)snprintf(headers + at, sizeof headers - at,
+			       "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n", first,
+			       first + len - 1, size);
 		break;
 	case RANGE_UNSATISFIABLE:
 		fd_close(fd);
@@ -123,7 +126,8 @@ static void open_file(struct reading *rd, struct agent_link *link)
 {
 	rd->operation = file_open_read(link, rd->rq->routes->settings.uid, rd->path, &events, rd);
 	if (rd->operation) return;
-	http_reply_error(reading_done(rd)->x, 502, "exec_transport_error", "read failed: too much goes on in this sandbox");
+	http_reply_error(reading_done(rd)->x, 502, "exec_transport_error",
+			 "read failed: too much goes on in this sandbox");
 }
 
 static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
@@ -131,10 +135,8 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	struct reading *rd = ctx;
 
 	rd->wait = NULL;
-	if (outcome->sandbox)
-		open_file(rd, sandbox_link(outcome->sandbox));
-	else
-		answer_not_started(reading_done(rd), outcome);
+	if (outcome->sandbox) open_file(rd, sandbox_link(outcome->sandbox));
+	else answer_not_started(reading_done(rd), outcome);
 }
 
 /* HEAD does not start a sandbox: where there is none there are no files. */
@@ -159,8 +161,6 @@ void handle_file_get(struct request *rq)
 	(void)snprintf(rd->path, sizeof rd->path, "%s", path);
 	http_on_gone(rq->x, on_gone, rd);
 	link = request_sandbox(rq, &rd->wait, on_sandbox, rd);
-	if (link)
-		open_file(rd, link);
-	else if (!rd->wait)
-		answer_no_keeper(reading_done(rd)->x);
+	if (link) open_file(rd, link);
+	else if (!rd->wait) answer_no_keeper(reading_done(rd)->x);
 }

@@ -1,13 +1,16 @@
 /*
- * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or nothing.
+ * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or
+ * nothing.
  *
- * Theory of operation: the agent opens a temporary sibling and hands us its descriptor. Two buffers take turns: the
- * loop fills one from the body while a thread writes the other, so a slow disk delays nobody else and a fast one keeps
- * the client busy. When the one being filled is full and the other still being written, the body is paused; that
- * stops the client. After the last byte the agent is told to put the file in its place, and only its word makes a 200.
+ * Theory of operation: the agent opens a temporary sibling and hands us its descriptor. Two buffers take
+ * turns: the loop fills one from the body while a thread writes the other, so a slow disk delays nobody else
+ * and a fast one keeps the client busy. When the one being filled is full and the other still being written,
+ * the body is paused; that stops the client. After the last byte the agent is told to put the file in its
+ * place, and only its word makes a 200.
  *
- * What may never happen: memory freed while the thread uses it. So a *writing* whose client or sandbox is lost is only
- * marked (x or operation NULL), and writing_tidy() frees it when nothing of it is under way any more.
+ * What may never happen: memory freed while the thread uses it. So a *writing* whose client or sandbox is
+ * lost is only marked (x or operation NULL), and writing_tidy() frees it when nothing of it is under way any
+ * more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,24 +30,23 @@
 #include "sandbox/agent_link.h"
 #include "sandbox/operations.h"
 
-#define FILL_MAX   (256u << 10)         /* bytes after which a buffer is written */
+#define FILL_MAX   (256u << 10) /* bytes after which a buffer is written */
 #define FILE_MODE  0644u
-#define BUFFER_CAP (1u << 20)           /* the piece that fills it comes on top */
+#define BUFFER_CAP (1u << 20) /* the piece that fills it comes on top */
 
 struct writing {
-	struct request *rq;                     /* NULL: answered, or the client is gone */
+	struct request *rq; /* NULL: answered, or the client is gone */
 	struct loop *loop;
 	struct sandbox_wait *wait;
-	struct file_operation *operation;       /* NULL: none, or it has ended */
+	struct file_operation *operation; /* NULL: none, or it has ended */
 	int fd;
 	struct buf filling, flushing;
-	uint32_t mode;                          /* of a file that is new */
 	uint64_t received, written;
-	int error;                              /* of a write: a negative errno */
-	bool in_thread;                         /* FLUSHING, WRITTEN and ERROR are the thread's now */
+	int error;      /* of a write: a negative errno */
+	bool in_thread; /* FLUSHING, WRITTEN and ERROR are the thread's now */
 	bool paused;
-	bool complete;                          /* the last byte of the body is here */
-	bool committed;                         /* the agent was asked to put the file in its place */
+	bool complete;  /* the last byte of the body is here */
+	bool committed; /* the agent was asked to put the file in its place */
 	char path[PATH_LIMIT];
 };
 
@@ -94,7 +96,8 @@ static void flush_in_thread(void *ctx)
 	size_t done = 0;
 
 	while (done < w->flushing.len) {
-		ssize_t n = pwrite(w->fd, w->flushing.data + done, w->flushing.len - done, (off_t)(w->written + done));
+		ssize_t n = pwrite(w->fd, w->flushing.data + done, w->flushing.len - done,
+				   (off_t)(w->written + done));
 
 		if (n < 0 && errno == EINTR) continue;
 		if (n <= 0) {
@@ -139,12 +142,9 @@ static void on_flushed(void *ctx)
 	struct writing *w = ctx;
 
 	w->in_thread = false;
-	if (w->error)
-		fail(w, strerror(-w->error));
-	else if (w->rq && w->operation)
-		advance(w);
-	else
-		writing_tidy(w);
+	if (w->error) fail(w, strerror(-w->error));
+	else if (w->rq && w->operation) advance(w);
+	else writing_tidy(w);
 }
 
 /* ---- the body ---- */
@@ -220,7 +220,10 @@ static const struct file_events events = {.on_opened = on_opened, .on_end = on_e
 
 /* ---- the way there ---- */
 
-/* ?mode=755, an extension for clients that copy programs: octal, at most 777. What is no such number counts for nothing. */
+/*
+ * ?mode=755, an extension for clients that copy programs: octal, at most 777. What is no such number counts
+ * for nothing.
+ */
 static uint32_t mode_of_new_file(const struct request *rq)
 {
 	auto_buf struct buf text = buf_with_cap(8);
@@ -234,7 +237,8 @@ static uint32_t mode_of_new_file(const struct request *rq)
 
 static void open_file(struct writing *w, struct agent_link *link)
 {
-	w->operation = file_open_write(link, w->rq->routes->settings.uid, w->path, mode_of_new_file(w->rq), &events, w);
+	w->operation = file_open_write(link, w->rq->routes->settings.uid, w->path, mode_of_new_file(w->rq),
+				       &events, w);
 	if (!w->operation) fail(w, "too much goes on in this sandbox");
 }
 
@@ -251,23 +255,6 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	writing_tidy(w);
 }
 
-/* Our extension ?mode=755: the permissions of a file that is new. */
-static bool take_mode(const struct request *rq, uint32_t *ret)
-{
-	auto_buf struct buf text = buf_with_cap(8);
-	unsigned long mode;
-	char *end;
-	int r = target_query_get(http_query(rq->x), "mode", &text);
-
-	*ret = 0644;
-	if (r == -ENOENT) return true;
-	if (r < 0 || text.len == 0 || !strchr("01234567", buf_text(&text)[0])) return false;
-	mode = strtoul(buf_text(&text), &end, 8);
-	if (*end || mode > 0777) return false;
-	*ret = (uint32_t)mode;
-	return true;
-}
-
 void handle_file_put(struct request *rq)
 {
 	uint64_t limit = rq->routes->settings.file_limit;
@@ -275,13 +262,8 @@ void handle_file_put(struct request *rq)
 	char path[PATH_LIMIT];
 	struct agent_link *link;
 	struct writing *w;
-	uint32_t mode;
 
 	if (!request_file_path(rq, path)) return;
-	if (!take_mode(rq, &mode)) {
-		answer_invalid(rq->x, "mode must be an octal number up to 777");
-		return;
-	}
 	if (limit && announced > 0 && (uint64_t)announced > limit) {
 		answer_too_large(rq->x, "payload too large", (uint64_t)announced, limit);
 		return;
@@ -290,7 +272,6 @@ void handle_file_put(struct request *rq)
 	w->rq = rq;
 	w->loop = rq->routes->loop;
 	w->fd = -1;
-	w->mode = mode;
 	w->filling = buf_with_cap(BUFFER_CAP);
 	w->flushing = buf_with_cap(BUFFER_CAP);
 	(void)snprintf(w->path, sizeof w->path, "%s", path);

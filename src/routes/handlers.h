@@ -3,5 +3,5 @@
 
 #include "routes/router.h"
 
-#define ROUTE(method, pattern, handler, credentials, profiles, sandbox, operation) void handle_##handler(struct request *rq);
+#define ROUTE(method, pattern, handler, ...) void handle_##handler(struct request *rq);
 #include "routes/routes.def"

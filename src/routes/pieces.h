@@ -1,6 +1,7 @@
 /*
- * pieces.h - a byte stream cut into pieces that can each be decoded alone: several clients decode the text of every
- * event on its own, so no piece ends inside a UTF-8 character. Bytes that are not UTF-8 pass as they are.
+ * pieces.h - a byte stream cut into pieces that can each be decoded alone: several clients decode the text of
+ * every event on its own, so no piece ends inside a UTF-8 character. Bytes that are not UTF-8 pass as they
+ * are.
  */
 #pragma once
 
@@ -9,8 +10,8 @@
 /* Most bytes of a piece: as base64 it stays on a line that readers with a 64 KiB line limit can take. */
 #define PIECE_MAX (32u << 10)
 
-struct pieces {                 /* all zero: at the stream's start */
-	unsigned char held[3];  /* the begin of a character whose rest has not come */
+struct pieces {                /* all zero: at the stream's start */
+	unsigned char held[3]; /* the begin of a character whose rest has not come */
 	unsigned held_len;
 };
 

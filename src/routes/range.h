@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 enum range_verdict {
-	RANGE_WHOLE,            /* none, or one that is not for us (several parts, another unit): the whole file */
+	RANGE_WHOLE, /* none, or one that is not for us (several parts, another unit): the whole file */
 	RANGE_PART,
 	RANGE_UNSATISFIABLE,
 };

@@ -31,7 +31,8 @@ const char *router_strip_profile(const char *path, enum profile *profile)
 	for (unsigned i = 0; i < ARRAY_LEN(profile_names); i++) {
 		size_t n = strlen(profile_names[i]);
 
-		if (path[0] != '/' || strncmp(path + 1, profile_names[i], n) != 0 || path[1 + n] != '/') continue;
+		if (path[0] != '/' || strncmp(path + 1, profile_names[i], n) != 0 || path[1 + n] != '/')
+			continue;
 		*profile = (enum profile)i;
 		return path + 1 + n;
 	}
@@ -53,7 +54,9 @@ bool router_is_api(const char *path)
 	return is_below(path, "/v1");
 }
 
-/* What a path asks for before it is known whether there is such a route: nobody learns that without the key. */
+/*
+ * What a path asks for before it is known whether there is such a route: nobody learns that without the key.
+ */
 static enum credentials credentials_of(const char *path)
 {
 	if (is_below(path, "/v1/sandbox") || is_below(path, "/v1/pool")) return CREDENTIALS_BEARER;
@@ -70,14 +73,12 @@ static bool pattern_match(const char *pattern, const char *path, struct router_m
 			continue;
 		}
 		size_t n = strcspn(path, "/");
-		if (n == 0) return false;       /* an id of the wrong form does not get this far */
+		if (n == 0) return false; /* an id of the wrong form does not get this far */
 		path += n;
 		pattern += strcspn(pattern, "/");
 	}
-	if (*pattern == '*')
-		ret->rest = path;
-	else if (*path)
-		return false;
+	if (*pattern == '*') ret->rest = path;
+	else if (*path) return false;
 	return true;
 }
 
@@ -87,7 +88,8 @@ static bool method_match(const struct route *route, const char *method)
 	return strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0 && route->sandbox != STARTS;
 }
 
-enum router_verdict router_match(const char *method, const char *path, enum profile profile, struct router_match *ret)
+enum router_verdict router_match(const char *method, const char *path, enum profile profile,
+				 struct router_match *ret)
 {
 	static const char below[] = "/v1/sandbox/";
 
@@ -116,7 +118,8 @@ enum router_verdict router_match(const char *method, const char *path, enum prof
 
 static bool is_bearer(const char *authorization, const char *key)
 {
-	return authorization && strncasecmp(authorization, "bearer ", 7) == 0 && http_equal_secret(authorization + 7, key);
+	return authorization && strncasecmp(authorization, "bearer ", 7) == 0 &&
+	       http_equal_secret(authorization + 7, key);
 }
 
 #define CREDENTIAL_MAX 4096

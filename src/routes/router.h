@@ -1,5 +1,6 @@
 /*
- * router.h - which route a request means, and whether it may have it: API.md 1.1, steps 1 to 4, as pure functions.
+ * router.h - which route a request means, and whether it may have it: API.md 1.1, steps 1 to 4, as pure
+ * functions.
  */
 #pragma once
 
@@ -34,24 +35,25 @@ extern const unsigned routes_count;
 /* "union", "legacy", ...; -EINVAL. */
 int profile_parse(const char *name, enum profile *ret);
 
-/* Step 1: the path behind a profile prefix, "/next/v1/x" → "/v1/x" and *PROFILE; otherwise PATH as it is. */
+/* Step 1: the path behind a profile prefix, "/next/v1/x" → "/v1/x" and *PROFILE; otherwise PATH itself. */
 const char *router_strip_profile(const char *path, enum profile *profile);
 
 enum router_verdict {
 	ROUTER_FOUND,
-	ROUTER_BAD_ID,          /* step 2: below /v1/sandbox/ with what no id looks like */
-	ROUTER_UNKNOWN,         /* no such route, or not with this method */
+	ROUTER_BAD_ID,  /* step 2: below /v1/sandbox/ with what no id looks like */
+	ROUTER_UNKNOWN, /* no such route, or not with this method */
 };
 
 struct router_match {
-	const struct route *route;      /* NULL unless found */
-	enum credentials credentials;   /* what this path asks for, whether it is a route or not */
-	char id[SANDBOX_ID_MAX + 1];    /* "" without one */
-	const char *rest;               /* what "*" took, inside PATH; NULL without one */
+	const struct route *route;    /* NULL unless found */
+	enum credentials credentials; /* what this path asks for, whether it is a route or not */
+	char id[SANDBOX_ID_MAX + 1];  /* "" without one */
+	const char *rest;             /* what "*" took, inside PATH; NULL without one */
 };
 
 /* PATH is normalised (http/target.h) and has no profile prefix. A bad id is judged before anything else. */
-enum router_verdict router_match(const char *method, const char *path, enum profile profile, struct router_match *ret);
+enum router_verdict router_match(const char *method, const char *path, enum profile profile,
+				 struct router_match *ret);
 
 /* Step 3. AUTHORIZATION and QUERY may be NULL. KEY "" or NULL: everybody may. */
 bool router_may(enum credentials credentials, const char *key, const char *authorization, const char *query);

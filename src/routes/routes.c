@@ -15,8 +15,10 @@
 #define WORKSPACE "/workspace"
 
 const struct route routes_table[] = {
+/* clang-format off */
 #define ROUTE(method, pattern, handler, credentials, profiles, sandbox, operation)                           \
-	{method, pattern, handle_##handler, credentials, profiles, sandbox, #operation},
+	{#method, pattern, handle_##handler, CREDENTIALS_##credentials, PROFILES_##profiles, sandbox, #operation},
+/* clang-format on */
 #include "routes/routes.def"
 };
 const unsigned routes_count = ARRAY_LEN(routes_table);
@@ -56,7 +58,7 @@ void routes_on_request(struct exchange *x, void *ctx)
 		return;
 	}
 	if (!router_may(rq->match.credentials, routes->settings.api_key, http_header(x, "authorization"),
-	                http_query(x))) {
+			http_query(x))) {
 		http_reply_error(x, 401, "unauthorized", "Unauthorized");
 		return;
 	}
@@ -76,7 +78,8 @@ const char *routes_sandbox_of(const struct exchange *x)
 
 /* ---- steps that several routes share ---- */
 
-struct agent_link *request_sandbox(struct request *rq, struct sandbox_wait **ret_wait, on_outcome *on_started, void *ctx)
+struct agent_link *request_sandbox(struct request *rq, struct sandbox_wait **ret_wait, on_outcome *on_started,
+				   void *ctx)
 {
 	struct sandboxes *all = rq->routes->sandboxes;
 	struct sandbox *sb = sandboxes_find(all, rq->match.id);
@@ -114,7 +117,8 @@ bool request_file_path(struct request *rq, char path[PATH_LIMIT])
 		return false;
 	}
 	if (!path_is_within(path, WORKSPACE)) {
-		http_reply_error(rq->x, 403, "invalid_request", "path must resolve to a location within /workspace");
+		http_reply_error(rq->x, 403, "invalid_request",
+				 "path must resolve to a location within /workspace");
 		return false;
 	}
 	/* The next dialect does not know the header. */

@@ -1,6 +1,6 @@
 /*
- * routes.h - what the server serves: each request of the contract, checked in the contract's order, handed down to the
- * sandbox room and translated back. One file per resource; the table is routes.def.
+ * routes.h - what the server serves: each request of the contract, checked in the contract's order, handed
+ * down to the sandbox room and translated back. One file per resource; the table is routes.def.
  */
 #pragma once
 
@@ -16,14 +16,14 @@ struct routes;
 struct sandboxes;
 
 struct routes_settings {
-	const char *api_key;                    /* "" or NULL: no authentication */
-	enum profile profile;                   /* of requests without a prefix */
-	uint64_t file_limit;                    /* bytes of a file PUT; 0: none */
-	size_t json_limit;                      /* bytes of a JSON body */
-	unsigned keepalive_ms;                  /* silence of a stream before a comment; 0: none */
-	bool kill_on_disconnect;                /* commands, unless the request says otherwise */
-	uint32_t uid;                           /* who commands run as, inside */
-	const char *const *instances;           /* names that may be asked for, ended by NULL */
+	const char *api_key;          /* "" or NULL: no authentication */
+	enum profile profile;         /* of requests without a prefix */
+	uint64_t file_limit;          /* bytes of a file PUT; 0: none */
+	size_t json_limit;            /* bytes of a JSON body */
+	unsigned keepalive_ms;        /* silence of a stream before a comment; 0: none */
+	bool kill_on_disconnect;      /* commands, unless the request says otherwise */
+	uint32_t uid;                 /* who commands run as, inside */
+	const char *const *instances; /* names that may be asked for, ended by NULL */
 };
 
 /* Borrows LOOP, ALL, and the texts of SETTINGS; copies the rest. */

@@ -42,9 +42,12 @@ static struct request *asking_done(struct asking *a)
 
 /* ---- POST /v1/sandbox ---- */
 
-#define CREATE_BODY_MAX (64u << 10)     /* more cannot be what we understand */
+#define CREATE_BODY_MAX (64u << 10) /* more cannot be what we understand */
 
-/* Clients send all kinds of bodies here, which are to be ignored. One wish is understood: {"instance":"lite"}. */
+/*
+ * Clients send all kinds of bodies here, which are to be ignored. One wish is understood:
+ * {"instance":"lite"}.
+ */
 static const char *wanted_instance(const struct request *rq, const json_t *json)
 {
 	const char *name = json_string_value(json_object_get(json, "instance"));
@@ -68,10 +71,8 @@ static void on_create_body(struct exchange *x, const char *bytes, size_t len, vo
 
 void handle_sandbox_create(struct request *rq)
 {
-	if (http_has_body(rq->x))
-		http_body_collect(rq->x, CREATE_BODY_MAX, on_create_body, rq);
-	else
-		on_create_body(rq->x, NULL, 0, rq);
+	if (http_has_body(rq->x)) http_body_collect(rq->x, CREATE_BODY_MAX, on_create_body, rq);
+	else on_create_body(rq->x, NULL, 0, rq);
 }
 
 /* ---- GET /v1/sandbox, GET /v1/sandbox/:id ---- */
@@ -92,8 +93,9 @@ static json_t *json_of_sandbox(const struct sandbox *sb)
 	char created[CLOCK_ISO_SIZE];
 
 	clock_iso(sandbox_created_ms(sb), created);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state", state_name(SANDBOX_LIVE), "instance",
-	                 sandbox_instance(sb), "instanceId", sandbox_run(sb), "createdAt", created);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state", state_name(SANDBOX_LIVE),
+			 "instance", sandbox_instance(sb), "instanceId", sandbox_run(sb), "createdAt",
+			 created);
 }
 
 static void add_sandbox(void *ctx, struct sandbox *sb)
@@ -127,13 +129,14 @@ static void on_usage(void *ctx, const struct sandbox_outcome *outcome)
 	}
 	json = json_of_sandbox(sb);
 	json_object_set_new(json, "limits",
-	                    json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", json_of_number(u->memory_limit), "pids",
-	                              json_of_number(u->pids_limit), "cpu_milli", json_of_number(u->cpu_milli),
-	                              "disk_bytes", json_of_number(u->disk_limit)));
+			    json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", json_of_number(u->memory_limit),
+				      "pids", json_of_number(u->pids_limit), "cpu_milli",
+				      json_of_number(u->cpu_milli), "disk_bytes",
+				      json_of_number(u->disk_limit)));
 	json_object_set_new(json, "usage",
-	                    json_pack("{s:b, s:o, s:o, s:o}", "known", u->known, "memory_bytes",
-	                              json_of_number(u->memory_bytes), "pids", json_of_number(u->pids), "disk_bytes",
-	                              json_of_number(u->disk_bytes)));
+			    json_pack("{s:b, s:o, s:o, s:o}", "known", u->known, "memory_bytes",
+				      json_of_number(u->memory_bytes), "pids", json_of_number(u->pids),
+				      "disk_bytes", json_of_number(u->disk_bytes)));
 	answer_json(rq->x, 200, json);
 }
 
@@ -154,8 +157,9 @@ void handle_sandbox_inspect(struct request *rq)
 		http_reply_error(rq->x, 404, "not_found", "Sandbox not found");
 		return;
 	}
-	answer_json(rq->x, 200, json_pack("{s:s, s:s}", "id", rq->match.id, "state",
-	                                  state == SANDBOX_ABSENT ? "issued" : state_name(state)));
+	answer_json(rq->x, 200,
+		    json_pack("{s:s, s:s}", "id", rq->match.id, "state",
+			      state == SANDBOX_ABSENT ? "issued" : state_name(state)));
 }
 
 /* ---- DELETE /v1/sandbox/:id ---- */
@@ -164,10 +168,8 @@ static void on_removed(void *ctx, const struct sandbox_outcome *outcome)
 {
 	struct request *rq = asking_done(ctx);
 
-	if (outcome->error)
-		answer_no_keeper(rq->x);
-	else
-		answer_nothing(rq->x);
+	if (outcome->error) answer_no_keeper(rq->x);
+	else answer_nothing(rq->x);
 }
 
 void handle_sandbox_delete(struct request *rq)
@@ -216,8 +218,6 @@ void handle_sandbox_running(struct request *rq)
 	case PROFILE_STABLE:
 	case PROFILE_PREVIEW: break;
 	}
-	if (state == SANDBOX_LIVE)
-		answer_running(rq, true);
-	else
-		start_and_tell(rq);
+	if (state == SANDBOX_LIVE) answer_running(rq, true);
+	else start_and_tell(rq);
 }

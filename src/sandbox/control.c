@@ -115,7 +115,7 @@ static int on_frame(struct control *c, const struct frame *f, int *fds, size_t f
 	case MSG_gone: return on_gone(c, f);
 	case MSG_usage: return on_usage(c, f);
 	case MSG_ready: return on_ready_message(c, f);
-	default: return 0;      /* a newer keeper may say more than we know */
+	default: return 0; /* a newer keeper may say more than we know */
 	}
 }
 
@@ -149,8 +149,10 @@ static void on_ready(void *ctx, unsigned events)
 struct control *control_new(struct loop *loop, int fd, const struct control_callbacks *callbacks, void *ctx)
 {
 	struct control *c = mem_new(sizeof *c);
-	struct msg_hello hello = {.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_FRONT,
-	                          .build = wire_text_of(TOMBOLO_VERSION)};
+	struct msg_hello hello = {.version = WIRE_VERSION,
+				  .oldest = WIRE_OLDEST,
+				  .role = ROLE_FRONT,
+				  .build = wire_text_of(TOMBOLO_VERSION)};
 
 	c->wire = link_new(fd);
 	c->watch = watch_new(loop, fd, on_ready, c);

@@ -1,6 +1,6 @@
 /*
- * control.h - inside the room: the link to the keeper, as calls and callbacks. What the keeper says is checked in form
- * here; a keeper that breaks the protocol is as lost as one that is gone.
+ * control.h - inside the room: the link to the keeper, as calls and callbacks. What the keeper says is
+ * checked in form here; a keeper that breaks the protocol is as lost as one that is gone.
  */
 #pragma once
 
@@ -12,12 +12,12 @@ struct control;
 struct loop;
 
 struct control_callbacks {
-	void (*on_attached)(void *ctx, const struct msg_attached *m, int fd);   /* FD is the callee's */
+	void (*on_attached)(void *ctx, const struct msg_attached *m, int fd); /* FD is the callee's */
 	void (*on_refused)(void *ctx, const struct msg_refused *m);
 	void (*on_gone)(void *ctx, const struct msg_gone *m);
 	void (*on_usage)(void *ctx, const struct msg_usage *m);
 	void (*on_ready)(void *ctx, const struct msg_ready *m);
-	void (*on_lost)(void *ctx);     /* once; from the loop */
+	void (*on_lost)(void *ctx); /* once; from the loop */
 };
 
 /* Takes FD and greets. */

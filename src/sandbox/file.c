@@ -1,4 +1,6 @@
-/* file.c - opening files of a sandbox: the agent finds and opens, we get the descriptor and move the bytes. */
+/*
+ * file.c - opening files of a sandbox: the agent finds and opens, we get the descriptor and move the bytes.
+ */
 #include "sandbox/operations.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 
 struct file_operation {
 	struct channel channel;
-	const struct file_events *events;       /* NULL: the caller has what it wanted */
+	const struct file_events *events; /* NULL: the caller has what it wanted */
 	void *ctx;
 	bool writes;
 	bool opened;
@@ -33,7 +35,8 @@ static int on_opened(struct file_operation *op, const struct frame *f, int *fds,
 	op->opened = true;
 	const struct file_events *events = op->events;
 	int fd = take_fd(&fds[0]);
-	if (!op->writes) op->events = NULL;     /* only the agent's `end` is missing now, and nobody waits for it */
+	if (!op->writes)
+		op->events = NULL; /* only the agent's `end` is missing now, and nobody waits for it */
 	events->on_opened(op->ctx, fd, &st);
 	return 0;
 }
@@ -73,8 +76,8 @@ static void on_lost(struct channel *c, enum end_reason reason, const char *text)
 
 static const struct channel_class file_class = {.on_message = on_message, .on_lost = on_lost};
 
-static struct file_operation *operation_new(struct agent_link *link, bool writes, const struct file_events *events,
-                                            void *ctx)
+static struct file_operation *operation_new(struct agent_link *link, bool writes,
+					    const struct file_events *events, void *ctx)
 {
 	struct file_operation *op = mem_new(sizeof *op);
 
@@ -89,7 +92,7 @@ static struct file_operation *operation_new(struct agent_link *link, bool writes
 }
 
 struct file_operation *file_open_read(struct agent_link *link, uint32_t uid, const char *path,
-                                      const struct file_events *events, void *ctx)
+				      const struct file_events *events, void *ctx)
 {
 	struct file_operation *op = operation_new(link, false, events, ctx);
 	struct msg_open_read m = {.uid = uid, .path = wire_text_of(path)};
@@ -99,7 +102,7 @@ struct file_operation *file_open_read(struct agent_link *link, uint32_t uid, con
 }
 
 struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
-                                       const struct file_events *events, void *ctx)
+				       const struct file_events *events, void *ctx)
 {
 	struct file_operation *op = operation_new(link, true, events, ctx);
 	struct msg_open_write m = {.uid = uid, .path = wire_text_of(path), .mode = mode};

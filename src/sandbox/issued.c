@@ -2,10 +2,9 @@
 
 #include <stdio.h>
 
-#include <uthash.h>
-
 #include "base/id.h"
 #include "base/mem.h"
+#include "sandbox/hash.h"
 
 struct issued_id {
 	char id[SANDBOX_ID_MAX + 1];
@@ -14,7 +13,7 @@ struct issued_id {
 };
 
 struct issued {
-	struct issued_id *first;        /* a uthash keeps the order of addition */
+	struct issued_id *first; /* a uthash keeps the order of addition */
 	size_t most;
 };
 
@@ -35,7 +34,8 @@ static void forget(struct issued *all, struct issued_id *one)
 struct issued *issued_free(struct issued *all)
 {
 	if (!all) return NULL;
-	while (all->first) forget(all, all->first);
+	while (all->first)
+		forget(all, all->first);
 	free(all);
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * issued.h - ids that POST /v1/sandbox handed out and nobody deleted: /running says true for them before the first
- * command (API 3.4), and the wishes given with them wait here. Bounded: the oldest is forgotten first.
+ * issued.h - ids that POST /v1/sandbox handed out and nobody deleted: /running says true for them before the
+ * first command (API 3.4), and the wishes given with them wait here. Bounded: the oldest is forgotten first.
  */
 #pragma once
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include <uthash.h>
 #include <utlist.h>
 
 #include "base/fd.h"
@@ -13,9 +12,10 @@
 #include "loop/loop.h"
 #include "sandbox/agent_link.h"
 #include "sandbox/control.h"
+#include "sandbox/hash.h"
 #include "sandbox/issued.h"
 
-#define MAKING_MAX_MS 30000     /* then those who wait are told so */
+#define MAKING_MAX_MS 30000 /* then those who wait are told so */
 #define FAULTS_MAX    16
 
 enum wait_kind { WAIT_START, WAIT_REMOVE, WAIT_INSPECT, WAIT_KINDS };
@@ -32,7 +32,7 @@ struct sandbox {
 	struct sandboxes *all;
 	char id[SANDBOX_ID_MAX + 1];
 	enum sandbox_state state;
-	struct agent_link *link;        /* LIVE, and REMOVING until `gone` */
+	struct agent_link *link; /* LIVE, and REMOVING until `gone` */
 	char *run, *instance;
 	uint64_t created_ms;
 	struct timer *making_due;
@@ -44,7 +44,7 @@ struct sandboxes {
 	struct loop *loop;
 	struct control *control;
 	bool keeper_lost;
-	struct sandbox *first;          /* by id, in the order of their making */
+	struct sandbox *first; /* by id, in the order of their making */
 	struct issued *issued;
 	unsigned limit;
 	char *faults[FAULTS_MAX];
@@ -120,7 +120,8 @@ static void entry_free(struct sandbox *sb)
 {
 	HASH_DEL(sb->all->first, sb);
 	for (int kind = 0; kind < WAIT_KINDS; kind++)
-		while (sb->waits[kind]) sandbox_wait_cancel(sb->waits[kind]);
+		while (sb->waits[kind])
+			sandbox_wait_cancel(sb->waits[kind]);
 	timer_free(sb->making_due);
 	agent_link_free(sb->link, END_LOST, "the server ends");
 	free(sb->run);
@@ -131,10 +132,8 @@ static void entry_free(struct sandbox *sb)
 static void set_state(struct sandbox *sb, enum sandbox_state state)
 {
 	sb->state = state;
-	if (state == SANDBOX_MAKING)
-		timer_set(sb->making_due, MAKING_MAX_MS);
-	else
-		timer_clear(sb->making_due);
+	if (state == SANDBOX_MAKING) timer_set(sb->making_due, MAKING_MAX_MS);
+	else timer_clear(sb->making_due);
 }
 
 /* An entry that says nothing (no sandbox, nobody waiting) is forgotten. */
@@ -153,7 +152,8 @@ static void link_end(struct sandbox *sb, enum end_reason reason, const char *tex
 	agent_link_free(link, reason, text);
 }
 
-static void fail_waits(struct sandbox *sb, enum wait_kind kind, enum refusal refused, int error, const char *text)
+static void fail_waits(struct sandbox *sb, enum wait_kind kind, enum refusal refused, int error,
+		       const char *text)
 {
 	waits_answer(sb, kind, &(struct sandbox_outcome){.refused = refused, .error = error, .text = text});
 }
@@ -189,7 +189,7 @@ static void on_attached(void *ctx, const struct msg_attached *m, int fd)
 	struct sandboxes *all = ctx;
 	struct sandbox *sb = entry_need(all, m->id.at);
 
-	if (sb->state == SANDBOX_REMOVING) {    /* it was asked for before its removal was */
+	if (sb->state == SANDBOX_REMOVING) { /* it was asked for before its removal was */
 		fd_close(fd);
 		return;
 	}
@@ -274,7 +274,7 @@ static void end_asking(struct sandboxes *all, const char *text)
 	all->keeper_lost = true;
 	free(all->faults[0]);
 	all->faults[0] = mem_strdup(text);
-	HASH_ITER(hh, all->first, sb, next) {
+	HASH_ITER (hh, all->first, sb, next) {
 		if (sb->state == SANDBOX_MAKING) set_state(sb, SANDBOX_ABSENT);
 		for (int kind = 0; kind < WAIT_KINDS; kind++)
 			fail_waits(sb, (enum wait_kind)kind, REFUSED_BACKEND, -EPIPE, text);
@@ -302,7 +302,7 @@ static const struct control_callbacks control_callbacks = {
 /* ---- life ---- */
 
 struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued_max,
-                                const struct sandboxes_callbacks *callbacks, void *ctx)
+				const struct sandboxes_callbacks *callbacks, void *ctx)
 {
 	struct sandboxes *all = mem_new(sizeof *all);
 
@@ -317,10 +317,12 @@ struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued
 struct sandboxes *sandboxes_free(struct sandboxes *all)
 {
 	if (!all) return NULL;
-	while (all->first) entry_free(all->first);
+	while (all->first)
+		entry_free(all->first);
 	control_free(all->control);
 	issued_free(all->issued);
-	for (size_t i = 0; i < FAULTS_MAX; i++) free(all->faults[i]);
+	for (size_t i = 0; i < FAULTS_MAX; i++)
+		free(all->faults[i]);
 	free(all);
 	return NULL;
 }
@@ -330,7 +332,7 @@ void sandboxes_leave(struct sandboxes *all, const char *text)
 	struct sandbox *sb, *next;
 
 	end_asking(all, text);
-	HASH_ITER(hh, all->first, sb, next) {
+	HASH_ITER (hh, all->first, sb, next) {
 		set_state(sb, SANDBOX_ABSENT);
 		link_end(sb, END_LOST, text);
 		entry_tidy(sb);
@@ -388,7 +390,8 @@ struct sandbox_wait *sandboxes_start(struct sandboxes *all, const char *id, on_o
 	return w;
 }
 
-struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_outcome *on_removed, void *ctx)
+struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_outcome *on_removed,
+				      void *ctx)
 {
 	if (all->keeper_lost) return NULL;
 	struct sandbox *sb = entry_need(all, id);
@@ -403,7 +406,8 @@ struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_
 	return w;
 }
 
-struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on_outcome *on_usage_known, void *ctx)
+struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on_outcome *on_usage_known,
+				       void *ctx)
 {
 	struct sandbox *sb = entry_find(all, id);
 
@@ -428,7 +432,8 @@ unsigned sandboxes_count(const struct sandboxes *all)
 {
 	unsigned count = 0;
 
-	for (const struct sandbox *sb = all->first; sb; sb = sb->hh.next) count += sb->state != SANDBOX_ABSENT;
+	for (const struct sandbox *sb = all->first; sb; sb = sb->hh.next)
+		count += sb->state != SANDBOX_ABSENT;
 	return count;
 }
 

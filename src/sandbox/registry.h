@@ -1,16 +1,16 @@
 /*
  * registry.h - the front's picture of all sandboxes, and its talk with the keeper who makes and removes them.
  *
- * Theory of operation: the keeper is the truth. Over the control link it tells of each living sandbox (`attached`,
- * which brings our link to its agent), of each that is no more (`gone`), and, when all that lived before us are told,
- * `ready`. We ask: `create` (answered by `attached` or `refused`), `remove` (answered by `gone`), `inspect` (answered
- * by `usage`). One sandbox is in one of these states:
+ * Theory of operation: the keeper is the truth. Over the control link it tells of each living sandbox
+ * (`attached`, which brings our link to its agent), of each that is no more (`gone`), and, when all that
+ * lived before us are told, `ready`. We ask: `create` (answered by `attached` or `refused`), `remove`
+ * (answered by `gone`), `inspect` (answered by `usage`). One sandbox is in one of these states:
  *
  *     ABSENT ──start──> MAKING ──attached──> LIVE ──remove──> REMOVING ──gone──> ABSENT
  *
- * Requests that need a sandbox wait on it while it is MAKING, however many there are: one `create` is sent. Those that
- * come while it is REMOVING wait for the end and then get a new one. A LIVE one whose link breaks is ABSENT to us; the
- * keeper either says `gone`, or answers the next `create` with a new link.
+ * Requests that need a sandbox wait on it while it is MAKING, however many there are: one `create` is sent.
+ * Those that come while it is REMOVING wait for the end and then get a new one. A LIVE one whose link breaks
+ * is ABSENT to us; the keeper either says `gone`, or answers the next `create` with a new link.
  *
  * Never: a callback from inside the call that armed it; a wait that nobody answers (MAKING_MAX_MS).
  */
@@ -32,53 +32,59 @@ struct sandboxes;
 enum sandbox_state { SANDBOX_ABSENT, SANDBOX_MAKING, SANDBOX_LIVE, SANDBOX_REMOVING };
 
 struct sandboxes_callbacks {
-	void (*on_ready)(void *ctx);            /* the picture is complete: serve */
-	void (*on_keeper_lost)(void *ctx);      /* what lives goes on; nothing can be made or removed any more */
+	void (*on_ready)(void *ctx);       /* the picture is complete: serve */
+	void (*on_keeper_lost)(void *ctx); /* what lives goes on; nothing can be made or removed any more */
 };
 
 /* Takes CONTROL_FD. ISSUED_MAX: how many issued ids are remembered. */
 struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued_max,
-                                const struct sandboxes_callbacks *callbacks, void *ctx);
+				const struct sandboxes_callbacks *callbacks, void *ctx);
 struct sandboxes *sandboxes_free(struct sandboxes *all);
 
-/* We end: every operation is told so (END_LOST, TEXT), and nothing new can be started. The sandboxes themselves go on. */
+/*
+ * We end: every operation is told so (END_LOST, TEXT), and nothing new can be started. The sandboxes
+ * themselves go on.
+ */
 void sandboxes_leave(struct sandboxes *all, const char *text);
 
-/* ---- one sandbox ---------------------------------------------------------------------------------------------- */
+/* ---- one sandbox ---- */
 
 /* The living sandbox ID, or NULL. Good until control returns to the loop. */
 struct sandbox *sandboxes_find(struct sandboxes *all, const char *id);
 enum sandbox_state sandboxes_state(struct sandboxes *all, const char *id);
 
 const char *sandbox_id(const struct sandbox *sb);
-const char *sandbox_run(const struct sandbox *sb);              /* names this life of the id */
+const char *sandbox_run(const struct sandbox *sb); /* names this life of the id */
 const char *sandbox_instance(const struct sandbox *sb);
-uint64_t sandbox_created_ms(const struct sandbox *sb);          /* since 1970 */
+uint64_t sandbox_created_ms(const struct sandbox *sb); /* since 1970 */
 struct agent_link *sandbox_link(struct sandbox *sb);
 
 /* How an asking ended. Texts are good during the call. */
 struct sandbox_outcome {
-	struct sandbox *sandbox;        /* of a start that worked; NULL otherwise */
-	enum refusal refused;           /* of a start that did not */
-	int error;                      /* 0, or a negative errno */
-	const char *text;               /* why not */
-	const struct msg_usage *usage;  /* of an inspection that worked */
+	struct sandbox *sandbox;       /* of a start that worked; NULL otherwise */
+	enum refusal refused;          /* of a start that did not */
+	int error;                     /* 0, or a negative errno */
+	const char *text;              /* why not */
+	const struct msg_usage *usage; /* of an inspection that worked */
 };
 typedef void on_outcome(void *ctx, const struct sandbox_outcome *outcome);
 
 /*
- * Each asks once and answers once, later; until then the wait can be given up with sandbox_wait_cancel(). NULL: the
- * keeper cannot be asked. The sandbox of sandboxes_start() must not live yet: sandboxes_find() comes first. It gets
- * the instance type it was issued with.
+ * Each asks once and answers once, later; until then the wait can be given up with sandbox_wait_cancel().
+ * NULL: the keeper cannot be asked. The sandbox of sandboxes_start() must not live yet: sandboxes_find()
+ * comes first. It gets the instance type it was issued with.
  */
-struct sandbox_wait *sandboxes_start(struct sandboxes *all, const char *id, on_outcome *on_started, void *ctx);
-struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_outcome *on_removed, void *ctx);
-struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on_outcome *on_usage, void *ctx);
+struct sandbox_wait *sandboxes_start(struct sandboxes *all, const char *id, on_outcome *on_started,
+				     void *ctx);
+struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_outcome *on_removed,
+				      void *ctx);
+struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on_outcome *on_usage,
+				       void *ctx);
 
 /* Returns NULL; NULL is fine. What was asked for happens all the same. */
 struct sandbox_wait *sandbox_wait_cancel(struct sandbox_wait *w);
 
-/* ---- all of them ---------------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 /* Issues a new id. INSTANCE as issued_add(). */
 void sandboxes_issue(struct sandboxes *all, const char *instance, char *ret_id);

@@ -1,4 +1,7 @@
-/* Whatever a body is: what passes has words without NULs, a directory inside the workspace, and "NAME=value" pairs. */
+/*
+ * Whatever a body is: what passes has words without NULs, a directory inside the workspace, and "NAME=value"
+ * pairs.
+ */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,8 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		return 0;
 	}
 	assert(r.argc > 0 && path_is_within(r.cwd, "/workspace"));
-	for (uint32_t i = 0; i < r.argc; i++) assert(r.argv[i]);
-	for (uint32_t i = 0; i < r.env_count; i++) assert(strchr(r.env[i], '=') > r.env[i]);
+	for (uint32_t i = 0; i < r.argc; i++)
+		assert(r.argv[i]);
+	for (uint32_t i = 0; i < r.env_count; i++)
+		assert(strchr(r.env[i], '=') > r.env[i]);
 	assert(r.timeout_ms == 0 || r.timeout_text[0]);
 	exec_request_done(&r);
 	return 0;

@@ -1,4 +1,7 @@
-/* "METHOD TARGET": whatever they are, what the router hands on is an id of the right form and a place in the path. */
+/*
+ * "METHOD TARGET": whatever they are, what the router hands on is an id of the right form and a place in the
+ * path.
+ */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	}
 	assert(!match.id[0] || id_is_sandbox(match.id, strlen(match.id)));
 	if (match.route && match.rest) assert(match.rest >= path && match.rest <= path + strlen(path));
-	assert(!router_may(CREDENTIALS_BEARER, "secret", target.query, target.query) || strcasestr(target.query, "bearer secret"));
+	assert(!router_may(CREDENTIALS_BEARER, "secret", target.query, target.query) ||
+	       strcasestr(target.query, "bearer secret"));
 	return 0;
 }

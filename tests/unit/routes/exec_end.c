@@ -14,19 +14,26 @@ static void format(struct operation_end end)
 	char *text = exec_end_json(&end, &event);
 
 	json_decref(json);
-	for (const char *c = text; *c; c++) ASSERT_TRUE(*c >= 0x20 && *c < 0x7f);
+	for (const char *c = text; *c; c++)
+		ASSERT_TRUE(*c >= 0x20 && *c < 0x7f);
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
 	free(text);
 }
 
-#define WORD(key) json_string_value(json_object_get(json, key))
+#define WORD(key)   json_string_value(json_object_get(json, key))
 #define NUMBER(key) json_integer_value(json_object_get(json, key))
 
 TEST(an_exit_tells_the_code_and_what_was_used)
 {
-	format((struct operation_end){.reason = END_EXITED, .code = 3, .text = "", .duration_ms = 12, .cpu_ms = 5,
-	                              .max_memory = 4096, .bytes = 7, .left_running = 2});
+	format((struct operation_end){.reason = END_EXITED,
+				      .code = 3,
+				      .text = "",
+				      .duration_ms = 12,
+				      .cpu_ms = 5,
+				      .max_memory = 4096,
+				      .bytes = 7,
+				      .left_running = 2});
 	ASSERT_STR(event, "exit");
 	ASSERT_EQ(NUMBER("exit_code"), 3);
 	ASSERT_STR(WORD("reason"), "exited");
@@ -71,7 +78,8 @@ TEST(what_was_lost_is_a_transport_error_and_says_how)
 
 TEST(what_never_ran_is_an_exec_error)
 {
-	format((struct operation_end){.reason = END_FAILED, .error = ENOENT, .text = "working directory '/workspace/\xc3\xa4\n'"});
+	format((struct operation_end){
+		.reason = END_FAILED, .error = ENOENT, .text = "working directory '/workspace/\xc3\xa4\n'"});
 	ASSERT_STR(event, "error");
 	ASSERT_STR(WORD("code"), "exec_error");
 	assert_non_null(strstr(WORD("error"), "/workspace/\xc3\xa4\n"));
@@ -83,7 +91,8 @@ TEST(the_words_of_an_agent_are_bounded_and_may_be_any_bytes)
 
 	memset(words, 0xfe, sizeof words - 1);
 	format((struct operation_end){.reason = END_OOM, .code = 137, .signo = 9, .text = words});
-	ASSERT_EQ(strlen(json_string_value(json_object_get(json_object_get(json, "detail"), "message"))), 1000);
+	ASSERT_EQ(strlen(json_string_value(json_object_get(json_object_get(json, "detail"), "message"))),
+		  1000);
 	format((struct operation_end){.reason = END_FAILED, .text = words});
 	ASSERT_TRUE(strlen(WORD("error")) < 1100);
 	json_decref(json);

@@ -14,24 +14,33 @@ static bool parse(const char *body, const char *session)
 	return exec_request_parse(body, strlen(body), session, &r, &fault);
 }
 
-#define REFUSED(body, session, code, text)                                                                   \
-	do {                                                                                                 \
-		ASSERT_FALSE(parse(body, session));                                                          \
-		ASSERT_EQ(fault.status, code);                                                               \
-		ASSERT_STR(fault.message, text);                                                             \
+#define REFUSED(body, session, code, text) \
+	do { \
+		ASSERT_FALSE(parse(body, session)); \
+		ASSERT_EQ(fault.status, code); \
+		ASSERT_STR(fault.message, text); \
 	} while (0)
 
 TEST(a_body_that_is_no_json_is_refused)
 {
-	static const char *const bodies[] = {"", "{", "argv", "{\"argv\":[\"a\"]} x", "{\"argv\":[\"\xff\"]}", "{'argv':[]}"};
+	static const char *const bodies[] = {
+		"", "{", "argv", "{\"argv\":[\"a\"]} x", "{\"argv\":[\"\xff\"]}", "{'argv':[]}"};
 
-	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) REFUSED(bodies[i], NULL, 400, "Invalid JSON body");
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+		REFUSED(bodies[i], NULL, 400, "Invalid JSON body");
 }
 
 TEST(what_is_no_object_has_no_argv)
 {
-	static const char *const bodies[] = {"null", "7", "\"x\"", "true", "[]", "{}", "{\"argv\":[]}", "{\"argv\":\"ls\"}",
-	                                     "{\"argv\":{\"0\":\"ls\"}}"};
+	static const char *const bodies[] = {"null",
+					     "7",
+					     "\"x\"",
+					     "true",
+					     "[]",
+					     "{}",
+					     "{\"argv\":[]}",
+					     "{\"argv\":\"ls\"}",
+					     "{\"argv\":{\"0\":\"ls\"}}"};
 
 	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
 		REFUSED(bodies[i], NULL, 400, "argv must be a non-empty array");
@@ -41,7 +50,8 @@ TEST(the_checks_come_in_the_contracts_order)
 {
 	REFUSED("{\"cwd\":\"/etc\"}", "/", 400, "argv must be a non-empty array");
 	REFUSED("{\"argv\":[{}],\"cwd\":\"/etc\"}", "a..b", 400, "Invalid session ID format");
-	REFUSED("{\"argv\":[{}],\"cwd\":\"/etc\"}", "fine", 403, "cwd must resolve to a location within /workspace");
+	REFUSED("{\"argv\":[{}],\"cwd\":\"/etc\"}", "fine", 403,
+		"cwd must resolve to a location within /workspace");
 	REFUSED("{\"argv\":[\"a\",{}]}", "", 400, "argv items must be strings");
 	REFUSED("{\"argv\":[[]]}", NULL, 400, "argv items must be strings");
 }
@@ -49,10 +59,12 @@ TEST(the_checks_come_in_the_contracts_order)
 TEST(elements_that_are_no_strings_are_their_json_text)
 {
 	ASSERT_TRUE(parse("{\"argv\":[\"echo\",1,-2.5,1e3,0.1,1e300,true,false,null]}", NULL));
-	static const char *const words[] = {"echo", "1", "-2.5", "1000", "0.1", "1e+300", "true", "false", "null"};
+	static const char *const words[] = {"echo",   "1",    "-2.5",  "1000", "0.1",
+					    "1e+300", "true", "false", "null"};
 
 	ASSERT_EQ(r.argc, 9);
-	for (unsigned i = 0; i < 9; i++) ASSERT_STR(r.argv[i], words[i]);
+	for (unsigned i = 0; i < 9; i++)
+		ASSERT_STR(r.argv[i], words[i]);
 }
 
 TEST(cwd_is_resolved_below_the_workspace)
@@ -65,8 +77,10 @@ TEST(cwd_is_resolved_below_the_workspace)
 	ASSERT_STR(r.cwd, "/workspace/b");
 	ASSERT_TRUE(parse("{\"argv\":[\"a\"],\"cwd\":7}", NULL));
 	ASSERT_STR(r.cwd, "/workspace");
-	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"/workspacex\"}", NULL, 403, "cwd must resolve to a location within /workspace");
-	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"..\"}", NULL, 403, "cwd must resolve to a location within /workspace");
+	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"/workspacex\"}", NULL, 403,
+		"cwd must resolve to a location within /workspace");
+	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"..\"}", NULL, 403,
+		"cwd must resolve to a location within /workspace");
 }
 
 TEST(a_timeout_is_a_number_above_zero)
@@ -89,7 +103,9 @@ TEST(a_timeout_is_a_number_above_zero)
 
 TEST(env_and_stdin_are_taken)
 {
-	ASSERT_TRUE(parse("{\"argv\":[\"a\"],\"env\":{\"A\":\"1=2\",\"B\":7,\"C\":\"\"},\"stdin\":\"x\\u0000y\"}", NULL));
+	ASSERT_TRUE(
+		parse("{\"argv\":[\"a\"],\"env\":{\"A\":\"1=2\",\"B\":7,\"C\":\"\"},\"stdin\":\"x\\u0000y\"}",
+		      NULL));
 	ASSERT_EQ(r.env_count, 2);
 	ASSERT_STR(r.env[0], "A=1=2");
 	ASSERT_STR(r.env[1], "C=");
@@ -105,10 +121,14 @@ TEST(env_and_stdin_are_taken)
 TEST(a_nul_where_the_kernel_takes_none_is_refused)
 {
 	REFUSED("{\"argv\":[\"a\\u0000b\"]}", NULL, 400, "argv items must not contain NUL characters");
-	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"a\\u0000b\"}", NULL, 400, "cwd must not contain a NUL character");
-	REFUSED("{\"argv\":[\"a\"],\"env\":{\"A\":\"\\u0000\"}}", NULL, 400, "env must not contain NUL characters");
-	REFUSED("{\"argv\":[\"a\"],\"env\":{\"A=B\":\"1\"}}", NULL, 400, "env names must be non-empty and without '='");
-	REFUSED("{\"argv\":[\"a\"],\"env\":{\"\":\"1\"}}", NULL, 400, "env names must be non-empty and without '='");
+	REFUSED("{\"argv\":[\"a\"],\"cwd\":\"a\\u0000b\"}", NULL, 400,
+		"cwd must not contain a NUL character");
+	REFUSED("{\"argv\":[\"a\"],\"env\":{\"A\":\"\\u0000\"}}", NULL, 400,
+		"env must not contain NUL characters");
+	REFUSED("{\"argv\":[\"a\"],\"env\":{\"A=B\":\"1\"}}", NULL, 400,
+		"env names must be non-empty and without '='");
+	REFUSED("{\"argv\":[\"a\"],\"env\":{\"\":\"1\"}}", NULL, 400,
+		"env names must be non-empty and without '='");
 }
 
 TEST(the_last_of_equal_keys_counts)
@@ -119,7 +139,8 @@ TEST(the_last_of_equal_keys_counts)
 	exec_request_done(&r);
 }
 
-TESTS(RUN(a_body_that_is_no_json_is_refused), RUN(what_is_no_object_has_no_argv), RUN(the_checks_come_in_the_contracts_order),
-      RUN(elements_that_are_no_strings_are_their_json_text), RUN(cwd_is_resolved_below_the_workspace),
-      RUN(a_timeout_is_a_number_above_zero), RUN(env_and_stdin_are_taken),
-      RUN(a_nul_where_the_kernel_takes_none_is_refused), RUN(the_last_of_equal_keys_counts))
+TESTS(RUN(a_body_that_is_no_json_is_refused), RUN(what_is_no_object_has_no_argv),
+      RUN(the_checks_come_in_the_contracts_order), RUN(elements_that_are_no_strings_are_their_json_text),
+      RUN(cwd_is_resolved_below_the_workspace), RUN(a_timeout_is_a_number_above_zero),
+      RUN(env_and_stdin_are_taken), RUN(a_nul_where_the_kernel_takes_none_is_refused),
+      RUN(the_last_of_equal_keys_counts))

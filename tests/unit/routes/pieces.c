@@ -11,7 +11,7 @@
 struct seen {
 	struct buf all;
 	size_t count, longest;
-	bool split;             /* a piece ended inside a character */
+	bool split; /* a piece ended inside a character */
 };
 
 static void on_piece_seen(void *ctx, const void *bytes, size_t len)
@@ -48,7 +48,8 @@ TEST(long_text_is_cut_between_characters)
 	struct pieces p = {0};
 	auto_free char *euros = mem_new(300000);
 
-	for (size_t i = 0; i < 100000; i++) memcpy(euros + 3 * i, "\xe2\x82\xac", 3);
+	for (size_t i = 0; i < 100000; i++)
+		memcpy(euros + 3 * i, "\xe2\x82\xac", 3);
 	pieces_add(&p, euros, 100001, on_piece_seen, &seen);
 	pieces_add(&p, euros + 100001, 199999, on_piece_seen, &seen);
 	pieces_end(&p, on_piece_seen, &seen);
@@ -64,10 +65,12 @@ TEST(bytes_that_are_no_text_pass_unchanged)
 	auto_free unsigned char *noise = mem_new(200000);
 
 	srandom(1);
-	for (size_t i = 0; i < 200000; i++) noise[i] = (unsigned char)random();
+	for (size_t i = 0; i < 200000; i++)
+		noise[i] = (unsigned char)random();
 	/* A begun character over and over: the worst case for who holds something back. */
 	memset(noise + 50000, 0xe2, 70000);
-	for (size_t i = 130000; i < 180000; i += 2) memcpy(noise + i, "\xe2\x82", 2);
+	for (size_t i = 130000; i < 180000; i += 2)
+		memcpy(noise + i, "\xe2\x82", 2);
 	for (size_t step = 1; step < 100000; step = step * 3 + 1) {
 		struct seen seen = {.all = buf_with_cap(1 << 20)};
 		struct pieces p = {0};
@@ -97,5 +100,6 @@ TEST(an_unfinished_character_is_held_until_the_end)
 	buf_done(&seen.all);
 }
 
-TESTS(RUN(no_piece_ends_inside_a_character_however_the_text_arrives), RUN(long_text_is_cut_between_characters),
-      RUN(bytes_that_are_no_text_pass_unchanged), RUN(an_unfinished_character_is_held_until_the_end))
+TESTS(RUN(no_piece_ends_inside_a_character_however_the_text_arrives),
+      RUN(long_text_is_cut_between_characters), RUN(bytes_that_are_no_text_pass_unchanged),
+      RUN(an_unfinished_character_is_held_until_the_end))

@@ -47,7 +47,8 @@ TEST(what_reaches_beyond_the_end_is_cut_to_it)
 
 TEST(a_range_behind_the_end_cannot_be_had)
 {
-	static const char *const headers[] = {"bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999999-"};
+	static const char *const headers[] = {"bytes=10-", "bytes=10-20", "bytes=-0",
+					      "bytes=99999999999999999999999-"};
 
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
 		parse(headers[i], 10);
@@ -61,9 +62,10 @@ TEST(a_range_behind_the_end_cannot_be_had)
 
 TEST(what_is_no_single_range_means_the_whole_file)
 {
-	static const char *const headers[] = {NULL,          "",           "bytes=",      "bytes=-",      "bytes=a-b", "bytes=4-2",
-	                                      "lines=0-1",   "bytes=0-1,3-4", "bytes= 0-1", "bytes=0-1 ", "bytes=--1", "bytes=0x1-2",
-	                                      "bytes=+1-2", "bytes",      "bytes=1"};
+	static const char *const headers[] = {NULL,         "",           "bytes=",    "bytes=-",
+					      "bytes=a-b",  "bytes=4-2",  "lines=0-1", "bytes=0-1,3-4",
+					      "bytes= 0-1", "bytes=0-1 ", "bytes=--1", "bytes=0x1-2",
+					      "bytes=+1-2", "bytes",      "bytes=1"};
 
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
 		parse(headers[i], 10);

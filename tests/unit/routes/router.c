@@ -38,9 +38,18 @@ TEST(each_route_of_the_table_is_found_by_its_own_pattern)
 
 TEST(what_only_resembles_a_route_is_none)
 {
-	static const char *const paths[] = {"/",          "/v1",           "/v1/",           "/v1/sandbox/",
-	                                    "/healthy",   "/health/",      "/v1/sandbox/abc/", "/v1/sandbox/abc/exec/",
-	                                    "/v1/sandboxes", "/v1/sandbox/abc/file", "/v1/sandbox/abc/execs", "/v1/sandbox//running"};
+	static const char *const paths[] = {"/",
+					    "/v1",
+					    "/v1/",
+					    "/v1/sandbox/",
+					    "/healthy",
+					    "/health/",
+					    "/v1/sandbox/abc/",
+					    "/v1/sandbox/abc/exec/",
+					    "/v1/sandboxes",
+					    "/v1/sandbox/abc/file",
+					    "/v1/sandbox/abc/execs",
+					    "/v1/sandbox//running"};
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		ASSERT_EQ(look("GET", paths[i], PROFILE_UNION), ROUTER_UNKNOWN);
@@ -140,7 +149,7 @@ TEST(a_query_brings_the_key_only_where_that_is_allowed)
 }
 
 TESTS(RUN(each_route_of_the_table_is_found_by_its_own_pattern), RUN(what_only_resembles_a_route_is_none),
-      RUN(an_id_of_the_wrong_form_is_judged_before_the_rest), RUN(the_key_is_wanted_for_paths_that_are_no_routes_too),
-      RUN(profiles_have_the_routes_of_their_dialect), RUN(a_profile_is_a_first_segment),
-      RUN(head_is_get_where_that_starts_nothing), RUN(a_key_is_compared_to_the_byte),
-      RUN(a_query_brings_the_key_only_where_that_is_allowed))
+      RUN(an_id_of_the_wrong_form_is_judged_before_the_rest),
+      RUN(the_key_is_wanted_for_paths_that_are_no_routes_too), RUN(profiles_have_the_routes_of_their_dialect),
+      RUN(a_profile_is_a_first_segment), RUN(head_is_get_where_that_starts_nothing),
+      RUN(a_key_is_compared_to_the_byte), RUN(a_query_brings_the_key_only_where_that_is_allowed))

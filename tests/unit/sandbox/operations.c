@@ -74,8 +74,12 @@ static void end(void)
 static void run(const char *input)
 {
 	static const char *const argv[] = {"echo", "hi"};
-	struct exec_spec spec = {.uid = 1000, .cwd = "/workspace", .argv = argv, .argc = 2, .input = input,
-	                         .input_len = input ? strlen(input) : 0};
+	struct exec_spec spec = {.uid = 1000,
+				 .cwd = "/workspace",
+				 .argv = argv,
+				 .argc = 2,
+				 .input = input,
+				 .input_len = input ? strlen(input) : 0};
 
 	ASSERT_OK(exec_start(link_, &spec, &events, NULL, &command));
 }
@@ -219,38 +223,43 @@ TEST(an_end_that_was_sent_before_the_agent_died_still_counts)
 
 /* ---- lies ---- */
 
-#define CUTS(...)                                                                                            \
-	do {                                                                                                 \
-		begin();                                                                                     \
-		run("in");                                                                                   \
-		__VA_ARGS__;                                                                                 \
-		run_until(&lost);                                                                            \
-		ASSERT_STR(lost_why, "its agent broke the protocol");                                        \
-		ASSERT_FALSE(ended);                                                                         \
-		end();                                                                                       \
-		ASSERT_TRUE(ended);                                                                          \
+#define CUTS(...) \
+	do { \
+		begin(); \
+		run("in"); \
+		__VA_ARGS__; \
+		run_until(&lost); \
+		ASSERT_STR(lost_why, "its agent broke the protocol"); \
+		ASSERT_FALSE(ended); \
+		end(); \
+		ASSERT_TRUE(ended); \
 	} while (0)
 
 TEST(an_agent_that_says_what_it_may_not_is_cut_off)
 {
 	CUTS(PEER_SENDS(1, data, .stream = STREAM_OUT, .bytes = wire_text_of("before it is open")));
 	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, opened, OPENED));
-	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, data, .stream = STREAM_IN, .bytes = wire_text_of("x")));
+	CUTS(PEER_SENDS(1, opened, OPENED);
+	     PEER_SENDS(1, data, .stream = STREAM_IN, .bytes = wire_text_of("x")));
 	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, data, .stream = 77, .bytes = wire_text_of("x")));
 	CUTS(PEER_SENDS(1, end, .reason = 99, .text = wire_text_of("")));
 	CUTS(PEER_SENDS(1, end, .reason = END_DONE, .text = wire_text_of("")));
 	CUTS(PEER_SENDS(1, end, EXITED));
-	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, end, .reason = END_EXITED, .code = 256, .text = wire_text_of("")));
-	CUTS(PEER_SENDS(1, opened, OPENED); PEER_SENDS(1, end, .reason = END_SIGNAL, .signo = -1, .text = wire_text_of("")));
+	CUTS(PEER_SENDS(1, opened, OPENED);
+	     PEER_SENDS(1, end, .reason = END_EXITED, .code = 256, .text = wire_text_of("")));
+	CUTS(PEER_SENDS(1, opened, OPENED);
+	     PEER_SENDS(1, end, .reason = END_SIGNAL, .signo = -1, .text = wire_text_of("")));
 	CUTS(PEER_SENDS(1, credit, .bytes = UINT32_MAX));
 	CUTS(PEER_SENDS(1, limits_wanted));
-	CUTS(PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_KEEPER, .build = wire_text_of("")));
+	CUTS(PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_KEEPER,
+			.build = wire_text_of("")));
 }
 
 TEST(an_agent_may_greet_twice_for_the_keeper_greeted_it_too)
 {
 	begin();
-	PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_AGENT, .build = wire_text_of(""));
+	PEER_SENDS(0, hello, .version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_AGENT,
+		   .build = wire_text_of(""));
 	run(NULL);
 	PEER_SENDS(1, opened, OPENED);
 	settle();
@@ -261,7 +270,8 @@ TEST(an_agent_may_greet_twice_for_the_keeper_greeted_it_too)
 TEST(an_agent_that_sends_more_than_was_paid_for_is_cut_off)
 {
 	static char bytes[WIRE_DATA_MAX];
-	struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes}, one = {.iov_base = bytes, .iov_len = 1};
+	struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes},
+		     one = {.iov_base = bytes, .iov_len = 1};
 
 	begin();
 	run(NULL);
@@ -393,7 +403,7 @@ TEST(no_more_channels_are_opened_than_an_agent_takes)
 	for (unsigned i = 0; i < CHANNELS_OPEN_MAX; i++)
 		assert_non_null(file_open_read(link_, 1000, "/f", &file_events, NULL));
 	assert_null(file_open_read(link_, 1000, "/f", &file_events, NULL));
-	ended = true;           /* on_end allows one only; here they are many */
+	ended = true; /* on_end allows one only; here they are many */
 	for (unsigned i = 1; i <= CHANNELS_OPEN_MAX; i++) {
 		ended = false;
 		PEER_SENDS(i, end, .reason = END_FAILED, .error = ENOENT, .text = wire_text_of(""));
@@ -407,9 +417,14 @@ TEST(no_more_channels_are_opened_than_an_agent_takes)
 TESTS(RUN(a_command_goes_out_and_its_end_comes_back), RUN(credit_is_given_back_only_for_what_was_dealt_with),
       RUN(stdin_waits_for_the_agents_credit_and_ends), RUN(an_empty_stdin_is_at_its_end_at_once),
       RUN(a_command_that_is_larger_than_a_packet_travels_in_a_file),
-      RUN(a_detached_command_is_reset_and_what_still_comes_is_ignored), RUN(the_loss_of_the_link_ends_every_operation),
-      RUN(an_end_that_was_sent_before_the_agent_died_still_counts), RUN(an_agent_that_says_what_it_may_not_is_cut_off),
-      RUN(an_agent_may_greet_twice_for_the_keeper_greeted_it_too), RUN(an_agent_that_sends_more_than_was_paid_for_is_cut_off), RUN(an_agent_that_does_not_greet_is_cut_off),
-      RUN(a_file_that_was_opened_for_reading_is_ours), RUN(a_file_is_in_its_place_only_when_the_agent_says_so),
-      RUN(a_failure_to_open_tells_errno_and_why), RUN(a_descriptor_that_is_no_regular_file_cuts_the_link),
-      RUN(an_opening_without_a_descriptor_cuts_the_link), RUN(no_more_channels_are_opened_than_an_agent_takes))
+      RUN(a_detached_command_is_reset_and_what_still_comes_is_ignored),
+      RUN(the_loss_of_the_link_ends_every_operation),
+      RUN(an_end_that_was_sent_before_the_agent_died_still_counts),
+      RUN(an_agent_that_says_what_it_may_not_is_cut_off),
+      RUN(an_agent_may_greet_twice_for_the_keeper_greeted_it_too),
+      RUN(an_agent_that_sends_more_than_was_paid_for_is_cut_off),
+      RUN(an_agent_that_does_not_greet_is_cut_off), RUN(a_file_that_was_opened_for_reading_is_ours),
+      RUN(a_file_is_in_its_place_only_when_the_agent_says_so), RUN(a_failure_to_open_tells_errno_and_why),
+      RUN(a_descriptor_that_is_no_regular_file_cuts_the_link),
+      RUN(an_opening_without_a_descriptor_cuts_the_link),
+      RUN(no_more_channels_are_opened_than_an_agent_takes))

@@ -1,4 +1,7 @@
-/* peer.h - the other end of a link, played by a test: it sends what the test says and sees what is sent to it. */
+/*
+ * peer.h - the other end of a link, played by a test: it sends what the test says and sees what is sent to
+ * it.
+ */
 #pragma once
 
 #include <fcntl.h>
@@ -15,9 +18,9 @@
 
 static struct loop *loop;
 static struct link *peer;
-static int ours;                        /* the descriptor for the code under test */
+static int ours; /* the descriptor for the code under test */
 
-#define GUARD_MS 10000                  /* never reached by a test that passes */
+#define GUARD_MS 10000 /* never reached by a test that passes */
 
 static void on_guard(void *ctx)
 {
@@ -31,7 +34,8 @@ static void run_until(const bool *done)
 	struct timer *guard = timer_new(loop, on_guard, NULL);
 
 	timer_set(guard, GUARD_MS);
-	while (!*done) loop_run(loop);
+	while (!*done)
+		loop_run(loop);
 	timer_free(guard);
 }
 
@@ -54,7 +58,8 @@ static void settle(void)
 
 static void peer_open(enum wire_role role)
 {
-	struct msg_hello hello = {.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = role, .build = wire_text_of("test")};
+	struct msg_hello hello = {
+		.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = role, .build = wire_text_of("test")};
 	int pair[2];
 
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -102,10 +107,10 @@ static unsigned peer_saw(uint16_t type)
 }
 
 #define PEER_SENDS(channel, name, ...) PEER_SENDS_FDS(channel, name, NULL, 0, __VA_ARGS__)
-#define PEER_SENDS_FDS(channel, name, fds, count, ...)                                                       \
-	do {                                                                                                 \
-		struct msg_##name m_ = {__VA_ARGS__};                                                        \
-		ASSERT_OK(LINK_SEND(peer, channel, name, &m_, fds, count));                                  \
+#define PEER_SENDS_FDS(channel, name, fds, count, ...) \
+	do { \
+		struct msg_##name m_ = {__VA_ARGS__}; \
+		ASSERT_OK(LINK_SEND(peer, channel, name, &m_, fds, count)); \
 	} while (0)
 
 static void loop_begin(void)

@@ -59,7 +59,7 @@ static int attach(const char *id)
 
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	PEER_SENDS_FDS(0, attached, pair, 1, .id = wire_text_of(id), .run = wire_text_of("run-1"),
-	               .instance = wire_text_of("lite"), .created_ms = 1000);
+		       .instance = wire_text_of("lite"), .created_ms = 1000);
 	close(pair[0]);
 	settle();
 	return pair[1];
@@ -83,7 +83,8 @@ TEST(the_picture_is_complete_when_the_keeper_says_ready)
 TEST(many_first_requests_make_one_sandbox)
 {
 	begin();
-	for (int i = 0; i < 10; i++) assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
+	for (int i = 0; i < 10; i++)
+		assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	ASSERT_EQ(sandboxes_state(all, "abc"), SANDBOX_MAKING);
 	ASSERT_EQ(peer_saw(MSG_create), 1);
 	ASSERT_EQ(answers, 0);
@@ -101,7 +102,8 @@ TEST(a_refusal_reaches_everybody_who_waits_and_the_next_may_ask_again)
 	begin();
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
-	PEER_SENDS(0, refused, .id = wire_text_of("abc"), .why = REFUSED_CAPACITY, .text = wire_text_of("full"));
+	PEER_SENDS(0, refused, .id = wire_text_of("abc"), .why = REFUSED_CAPACITY,
+		   .text = wire_text_of("full"));
 	settle();
 	ASSERT_EQ(answers, 2);
 	assert_null(outcome.sandbox);
@@ -251,7 +253,8 @@ TEST(issued_ids_are_remembered_until_deleted_or_too_many)
 	ASSERT_EQ(peer_saw(MSG_create), 1);
 	ASSERT_OK(msg_create_parse(&last, &m));
 	ASSERT_STR(m.instance.at, "lite");
-	for (int i = 0; i < 10; i++) sandboxes_issue(all, "", id);
+	for (int i = 0; i < 10; i++)
+		sandboxes_issue(all, "", id);
 	ASSERT_FALSE(sandboxes_issued(all, first));
 	ASSERT_TRUE(sandboxes_issued(all, id));
 	assert_non_null(sandboxes_remove(all, id, on_answer, NULL));
@@ -262,8 +265,9 @@ TEST(issued_ids_are_remembered_until_deleted_or_too_many)
 TESTS(RUN(the_picture_is_complete_when_the_keeper_says_ready), RUN(many_first_requests_make_one_sandbox),
       RUN(a_refusal_reaches_everybody_who_waits_and_the_next_may_ask_again), RUN(who_gave_up_is_not_answered),
       RUN(deletes_coalesce_and_are_answered_when_the_keeper_says_gone),
-      RUN(an_id_that_is_on_its_way_out_is_made_anew_for_who_asks), RUN(a_delete_fails_those_who_wait_for_the_start),
+      RUN(an_id_that_is_on_its_way_out_is_made_anew_for_who_asks),
+      RUN(a_delete_fails_those_who_wait_for_the_start),
       RUN(a_sandbox_that_died_is_absent_and_may_be_made_again),
       RUN(a_broken_link_makes_it_absent_until_the_keeper_gives_a_new_one),
-      RUN(without_a_keeper_everybody_is_told_and_nothing_can_be_asked), RUN(an_inspection_brings_the_keepers_numbers),
-      RUN(issued_ids_are_remembered_until_deleted_or_too_many))
+      RUN(without_a_keeper_everybody_is_told_and_nothing_can_be_asked),
+      RUN(an_inspection_brings_the_keepers_numbers), RUN(issued_ids_are_remembered_until_deleted_or_too_many))
