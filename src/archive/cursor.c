@@ -98,6 +98,7 @@ int cursor_go(struct cursor *c, const char *dir, size_t len, unsigned make_mode,
 		r = make_and_down(c, name, (size_t)((slash ? slash : dir + len) - name), make_mode);
 	}
 	if (r == -ENOTDIR || r == -ELOOP)
-		return err_say(e, r, "'%.*s' leads through something that is no directory", (int)MIN(len, 150u), dir);
+		return err_say(e, r, "'%.*s' leads through something that is no directory",
+			       (int)MIN(len, 150u), dir);
 	return r < 0 ? err_set(e, r, "directory '%.*s'", (int)MIN(len, 150u), dir) : 0;
 }

@@ -65,7 +65,8 @@ int attrs_set(int dir_fd, const char *name, const struct attrs *attrs, unsigned 
 	int r = 0;
 
 	/* The owner first: changing it clears set-id bits. */
-	if (attrs->owned && fchownat(dir_fd, name, attrs->uid, attrs->gid, AT_SYMLINK_NOFOLLOW) < 0) r = -errno;
+	if (attrs->owned && fchownat(dir_fd, name, attrs->uid, attrs->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
 	if (fchmodat(dir_fd, name, mode, 0) < 0 && r == 0) r = -errno;
 	if (attrs->timed && utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0 && r == 0) r = -errno;
 	return r;

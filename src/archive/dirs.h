@@ -1,5 +1,6 @@
 /*
- * dirs.h - modes, times and owners of directories, which must wait until all that belongs into them is in place.
+ * dirs.h - modes, times and owners of directories, which must wait until all that belongs into them is in
+ * place.
  *
  * They wait in a file without a name, not in memory: an archive may have any number of directories.
  */
@@ -13,9 +14,9 @@
 #include "base/buf.h"
 
 struct attrs {
-	unsigned mode;          /* 07777 */
-	bool owned;             /* uid and gid are to be set */
-	bool timed;             /* mtime is to be set */
+	unsigned mode; /* 07777 */
+	bool owned;    /* uid and gid are to be set */
+	bool timed;    /* mtime is to be set */
 	uid_t uid;
 	gid_t gid;
 	struct timespec mtime;
@@ -23,9 +24,9 @@ struct attrs {
 
 struct dirs {
 	int fd;
-	size_t size;            /* of what was written to fd */
+	size_t size; /* of what was written to fd */
 	struct buf pending;
-	bool tight;             /* some directory gets a mode that shuts its owner out */
+	bool tight; /* some directory gets a mode that shuts its owner out */
 };
 
 #define auto_dirs __attribute__((cleanup(dirs_done)))
@@ -37,8 +38,10 @@ void dirs_done(struct dirs *d);
 /* PATH from the root, "a/b"; never the root itself. */
 int dirs_add(struct dirs *d, const struct buf *path, const struct attrs *attrs, struct err *e);
 
-/* Sets them all below ROOT_FD; where one path was added twice the last wins. What cannot be set is a warning. */
+/* Sets them all below ROOT_FD; where one path was added twice the last wins. What cannot be set is a warning.
+ */
 void dirs_apply(struct dirs *d, int root_fd, struct verdict *v);
 
-/* Sets ATTRS of NAME, a directory in DIR_FD, but with MODE. 0 or the -errno of the first part that could not be set. */
+/* Sets ATTRS of NAME, a directory in DIR_FD, but with MODE. 0 or the -errno of the first part that could not
+ * be set. */
 int attrs_set(int dir_fd, const char *name, const struct attrs *attrs, unsigned mode);

@@ -4,8 +4,9 @@
  *     tombolo-tar pack ROOT [EXCLUDE…]   the archive goes to descriptor 1
  *     tombolo-tar unpack ROOT            the archive comes from descriptor 0
  *
- * Started by descriptor, without an environment; statically linked, so that an image needs no tar and no library.
- * Exit code: 0 well; 1 well, with a warning; 2 failed; 3 called wrongly. The reason is one line on descriptor 2.
+ * Started by descriptor, without an environment; statically linked, so that an image needs no tar and no
+ * library. Exit code: 0 well; 1 well, with a warning; 2 failed; 3 called wrongly. The reason is one line on
+ * descriptor 2.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,8 @@ int main(int argc, char **argv)
 
 	/* A reader that is gone is an answer of write(). */
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)setrlimit(RLIMIT_DATA, &memory);
+	/* A sanitizer maps terabytes for itself. */
+	if (!SANITIZED) (void)setrlimit(RLIMIT_DATA, &memory);
 	if (argc >= 3 && strcmp(argv[1], "pack") == 0) {
 		pack(argv[2], argv + 3, (unsigned)argc - 3, STDOUT_FILENO, &v);
 	} else if (argc == 3 && strcmp(argv[1], "unpack") == 0) {

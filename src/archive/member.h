@@ -5,7 +5,8 @@
 
 /*
  * Puts NAME, as a path below the root, into OUT: "a/b", without empty and "." parts; "" for the root itself.
- * -EPERM: it is absolute or holds a ".." part. -ENAMETOOLONG: a part no file can have, or more than OUT takes.
+ * -EPERM: it is absolute or holds a ".." part. -ENAMETOOLONG: a part no file can have, or more than OUT
+ * takes.
  */
 int member_path(const char *name, struct buf *out);
 

@@ -15,13 +15,13 @@
 
 /* An old directory that its owner had shut, opened for the time of the merge. */
 struct opened {
-	size_t depth;           /* in the walk, of what is in it */
-	unsigned mode;          /* to set again */
+	size_t depth;  /* in the walk, of what is in it */
+	unsigned mode; /* to set again */
 };
 
 struct merger {
-	struct walk from;       /* the staged tree */
-	struct cursor to;       /* the same directory in the old tree */
+	struct walk from; /* the staged tree */
+	struct cursor to; /* the same directory in the old tree */
 	struct opened *opened;
 	size_t opened_count;
 	bool apply;
@@ -59,7 +59,8 @@ static int check_file(struct merger *m)
 /* A directory that we own can be opened for the merge; another must let us in as it is. */
 static int check_access(struct merger *m, const struct stat *old)
 {
-	if (faccessat(m->to.fd, m->from.name, W_OK | X_OK, AT_EACCESS) == 0 || old->st_uid == geteuid()) return 0;
+	if (faccessat(m->to.fd, m->from.name, W_OK | X_OK, AT_EACCESS) == 0 || old->st_uid == geteuid())
+		return 0;
 	return fail(m, -EACCES, "change directory");
 }
 
@@ -67,8 +68,10 @@ static int open_for_merge(struct merger *m, const struct stat *old)
 {
 	unsigned mode = old->st_mode & 07777;
 
-	if ((mode & 0300) == 0300 || faccessat(m->to.fd, m->from.name, W_OK | X_OK, AT_EACCESS) == 0) return 0;
-	if (fchmodat(m->to.fd, m->from.name, mode | 0700, 0) < 0) return fail(m, -errno, "change the mode of");
+	if ((mode & 0300) == 0300 || faccessat(m->to.fd, m->from.name, W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	if (fchmodat(m->to.fd, m->from.name, mode | 0700, 0) < 0)
+		return fail(m, -errno, "change the mode of");
 	m->opened = mem_grow(m->opened, m->opened_count + 1, sizeof *m->opened);
 	m->opened[m->opened_count++] = (struct opened){.depth = m->from.depth + 1, .mode = mode};
 	return 0;
@@ -110,21 +113,37 @@ static int apply_file(struct merger *m)
 	return r < 0 ? fail(m, r, "put in place") : 0;
 }
 
+/* A directory that the old tree lacks, but that could not move there: another file system is mounted above
+ * it. */
+static int make_directory(struct merger *m, struct stat *ret_old)
+{
+	const char *name = m->from.name;
+	struct stat staged;
+
+	if (fstatat(m->from.fd, name, &staged, AT_SYMLINK_NOFOLLOW) < 0) return fail(m, -errno, "look at");
+	if (mkdirat(m->to.fd, name, staged.st_mode & 07777) < 0) return fail(m, -errno, "make directory");
+	if (fstatat(m->to.fd, name, ret_old, AT_SYMLINK_NOFOLLOW) < 0) return fail(m, -errno, "look at");
+	return 0;
+}
+
 static int apply_directory(struct merger *m)
 {
 	const char *name = m->from.name;
-	struct stat old, staged;
+	struct stat old;
+	bool there;
 
 	if (renameat2(m->from.fd, name, m->to.fd, name, RENAME_NOREPLACE) == 0) return 0;
-	if (fstatat(m->to.fd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(old.st_mode)) {
+	there = fstatat(m->to.fd, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+	if (there && !S_ISDIR(old.st_mode)) {
 		if (unlinkat(m->to.fd, name, 0) < 0) return fail(m, -errno, "replace");
-		if (renameat(m->from.fd, name, m->to.fd, name) == 0) return 0;
+		there = false;
 	}
-	/* It exists, or it cannot move as a whole (another file system is mounted there): then its content does. */
-	if (fstatat(m->from.fd, name, &staged, AT_SYMLINK_NOFOLLOW) < 0) return fail(m, -errno, "look at");
-	if (mkdirat(m->to.fd, name, staged.st_mode & 07777) < 0 && errno != EEXIST)
-		return fail(m, -errno, "make directory");
-	if (fstatat(m->to.fd, name, &old, AT_SYMLINK_NOFOLLOW) < 0) return fail(m, -errno, "look at");
+	if (!there) {
+		/* Not every file system knows RENAME_NOREPLACE. */
+		if (renameat(m->from.fd, name, m->to.fd, name) == 0) return 0;
+		int r = make_directory(m, &old);
+		if (r < 0) return r;
+	}
 	return go_in(m, &old);
 }
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 #define BUFFER_SIZE ((size_t)512 << 10)
-#define PIPE_SIZE   (1 << 20)           /* what an ordinary user may ask for */
+#define PIPE_SIZE   (1 << 20) /* what an ordinary user may ask for */
 
 void out_init(struct out *o, int fd)
 {
@@ -62,7 +62,8 @@ int out_zeros(struct out *o, uint64_t count)
 	return 0;
 }
 
-/* The pages of the file go into the pipe as they are. Ends early at the end of the file or where splice() is refused. */
+/* The pages of the file go into the pipe as they are. Ends early at the end of the file or where splice() is
+ * refused. */
 static int splice_file(struct out *o, int file_fd, uint64_t size, uint64_t *done)
 {
 	while (o->splices && *done < size) {

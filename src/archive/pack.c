@@ -18,7 +18,7 @@ struct packer {
 	struct out out;
 	char *const *excludes;
 	unsigned excludes_count;
-	struct buf name;        /* of the member: "./" and the path, and a '/' for a directory */
+	struct buf name; /* of the member: "./" and the path, and a '/' for a directory */
 	struct verdict *v;
 };
 
@@ -56,7 +56,7 @@ static void note_unreadable(struct packer *p, int code)
 {
 	const char *path = p->walk.path.data;
 
-	if (code == -ENOENT) verdict_warn(p->v, code, "'./" PATH_SHOWN "' vanished", path);
+	if (code == -ENOENT) verdict_remark(p->v, code, "'./" PATH_SHOWN "' vanished", path);
 	else verdict_fail(p->v, code, "read './" PATH_SHOWN "'", path);
 }
 
@@ -105,11 +105,13 @@ static void note_content(struct packer *p, uint64_t got, uint64_t size, int read
 	const char *path = p->walk.path.data;
 
 	if (read_error) verdict_fail(p->v, read_error, "read './" PATH_SHOWN "'", path);
-	else if (got < size) verdict_warn(p->v, -EAGAIN, "'./" PATH_SHOWN "' shrank while it was read", path);
-	else if (got > size) verdict_warn(p->v, -EAGAIN, "'./" PATH_SHOWN "' grew while it was read", path);
+	else if (got < size)
+		verdict_remark(p->v, -EAGAIN, "'./" PATH_SHOWN "' shrank while it was read", path);
+	else if (got > size) verdict_remark(p->v, -EAGAIN, "'./" PATH_SHOWN "' grew while it was read", path);
 }
 
-/* Header and content in one piece of the buffer. One byte more is asked for: whether it is there tells if the file grew. */
+/* Header and content in one piece of the buffer. One byte more is asked for: whether it is there tells if the
+ * file grew. */
 static int write_small(struct packer *p, const struct ustar_member *m, int fd)
 {
 	size_t size = (size_t)m->size;
@@ -156,8 +158,9 @@ static int pack_file(struct packer *p)
 	}
 	if (!S_ISREG(st.st_mode)) return 0;
 	if ((uint64_t)st.st_size > USTAR_SIZE_MAX)
-		return verdict_fail(p->v, -EFBIG, "'./" PATH_SHOWN "' has %lld bytes, an archive takes files below 8 GiB",
-				    p->walk.path.data, (long long)st.st_size);
+		return verdict_refuse(p->v, -EFBIG,
+				      "'./" PATH_SHOWN "' has %lld bytes, an archive takes files below 8 GiB",
+				      p->walk.path.data, (long long)st.st_size);
 	struct ustar_member m = member_of(p, &st, USTAR_FILE);
 	return m.size <= OUT_SMALL ? write_small(p, &m, fd) : write_large(p, &m, fd);
 }

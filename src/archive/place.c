@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 
-#define HOLE_MIN 512    /* shorter runs of zeros are written */
+#define HOLE_MIN 512 /* shorter runs of zeros are written */
 #define PAGE     4096u
 
 int place_clear(int dir_fd, const char *name)
@@ -47,7 +47,8 @@ int place_symlink(int dir_fd, const char *name, const char *target, const struct
 		if (r == 0 && symlinkat(target, dir_fd, name) < 0) r = -errno;
 	}
 	if (r < 0) return r;
-	if (attrs->owned && fchownat(dir_fd, name, attrs->uid, attrs->gid, AT_SYMLINK_NOFOLLOW) < 0) r = -errno;
+	if (attrs->owned && fchownat(dir_fd, name, attrs->uid, attrs->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
 	if (attrs->timed && utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0) r = -errno;
 	/* Some file systems have no times of symlinks: that is no loss of content. */
 	return r == -EOPNOTSUPP ? 0 : r;
@@ -60,7 +61,7 @@ int place_finish(int fd, const struct attrs *attrs)
 
 	/* Writing and a new owner clear set-id bits: they are set last. */
 	if (attrs->owned && fchown(fd, attrs->uid, attrs->gid) < 0) r = -errno;
-	if ((attrs->owned || attrs->mode & 07000) && fchmod(fd, attrs->mode) < 0 && r == 0) r = -errno;
+	if (attrs->mode & 07000 && fchmod(fd, attrs->mode) < 0 && r == 0) r = -errno;
 	if (attrs->timed && futimens(fd, times) < 0 && r == 0) r = -errno;
 	return r;
 }
@@ -132,7 +133,8 @@ int place_link(int from_fd, const char *from, int dir_fd, const char *name)
 
 		/* A link to itself: taking it away first would lose the file. */
 		if (fstatat(from_fd, from, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    fstatat(dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		    fstatat(dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino)
 			return 0;
 		r = place_clear(dir_fd, name);
 		if (r == 0 && linkat(from_fd, from, dir_fd, name, 0) < 0) r = -errno;

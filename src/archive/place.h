@@ -1,6 +1,6 @@
 /*
- * place.h - files, links and symlinks put into a directory that is open. What has their name goes, unless it is a directory
- * with something in it. Nothing here follows a symlink.
+ * place.h - files, links and symlinks put into a directory that is open. What has their name goes, unless it
+ * is a directory with something in it. Nothing here follows a symlink.
  */
 #pragma once
 
@@ -15,15 +15,16 @@ int place_symlink(int dir_fd, const char *name, const char *target, const struct
 /* Makes NAME a second name of FROM, or where the file system has no such thing, a copy. */
 int place_link(int from_fd, const char *from, int dir_fd, const char *name);
 
-/* NAME becomes a copy of FROM (a plain file or a symlink), with its mode and times. It shows only when it is complete. */
+/* NAME becomes a copy of FROM (a plain file or a symlink), with its mode and times. It shows only when it is
+ * complete. */
 int place_copy(int from_fd, const char *from, int dir_fd, const char *name);
 
 /* Removes the file or the empty directory that stands where something is to be placed. */
 int place_clear(int dir_fd, const char *name);
 
 /*
- * Writes LEN bytes at OFFSET of FD, but leaves a hole where they are zeros. *END is the highest byte written so far, plus
- * one: a file that ends in a hole has to be given its size.
+ * Writes LEN bytes at OFFSET of FD, but leaves a hole where they are zeros. *END is the highest byte written
+ * so far, plus one: a file that ends in a hole has to be given its size.
  */
 int place_write(int fd, const char *bytes, size_t len, uint64_t offset, uint64_t *end);
 

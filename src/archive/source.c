@@ -3,47 +3,34 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "archive/input.h"
 #include "base/mem.h"
 
-#define INPUT_SIZE ((size_t)256 << 10)
-#define PIPE_SIZE  (1 << 20)            /* what an ordinary user may ask for */
-
 struct source {
-	int fd;
 	struct archive *archive;
-	uint64_t taken;         /* bytes read from fd */
-	char *input;
+	struct input *input;
+	struct err broken; /* why the input failed, if it did */
 };
-
-static ssize_t read_input(struct source *s)
-{
-	ssize_t n;
-
-	do
-		n = read(s->fd, s->input, INPUT_SIZE);
-	while (n < 0 && errno == EINTR);
-	if (n > 0) s->taken += (uint64_t)n;
-	return n;
-}
 
 static la_ssize_t on_read(struct archive *a, void *context, const void **ret)
 {
 	struct source *s = context;
-	ssize_t n = read_input(s);
+	const char *bytes = NULL;
+	size_t len = 0;
+	int r = input_next(s->input, &bytes, &len, &s->broken);
 
-	if (n < 0) archive_set_error(a, errno, "%s", strerror(errno));
-	*ret = s->input;
-	return n;
+	if (r < 0) archive_set_error(a, -r, "%s", s->broken.text);
+	*ret = bytes;
+	return r < 0 ? -1 : (la_ssize_t)len;
 }
 
 static int failed(struct source *s, struct err *e)
 {
 	const char *why = archive_error_string(s->archive);
 
+	if (s->broken.code) return err_say(e, s->broken.code, "%s", s->broken.text);
 	return err_say(e, -EBADMSG, "broken archive: %s", why ? why : "unreadable");
 }
 
@@ -53,16 +40,15 @@ int source_new(int fd, struct source **ret, struct err *e)
 	struct archive *a = archive_read_new();
 	int r = a ? ARCHIVE_OK : ARCHIVE_FATAL;
 
-	*s = (struct source){.fd = fd, .archive = a, .input = mem_new(INPUT_SIZE)};
-	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
+	*s = (struct source){.archive = a, .input = input_new(fd)};
 	if (r == ARCHIVE_OK) r = archive_read_support_format_tar(a);
-	if (r == ARCHIVE_OK) r = archive_read_support_filter_gzip(a);
 	if (r == ARCHIVE_OK) r = archive_read_support_filter_xz(a);
 	if (r == ARCHIVE_OK) r = archive_read_support_filter_zstd(a);
 	if (r == ARCHIVE_OK) r = archive_read_support_filter_bzip2(a);
 	if (r == ARCHIVE_OK) r = archive_read_open(a, s, NULL, on_read, NULL);
 	if (r != ARCHIVE_OK) {
-		if (s->taken == 0) r = err_say(e, -EBADMSG, "the archive is empty");
+		if (input_was_empty(s->input) && !s->broken.code)
+			r = err_say(e, -EBADMSG, "the archive is empty");
 		else r = failed(s, e);
 		source_free(s);
 		return r;
@@ -75,28 +61,33 @@ struct source *source_free(struct source *s)
 {
 	if (!s) return NULL;
 	if (s->archive) archive_read_free(s->archive);
-	free(s->input);
+	input_free(s->input);
 	free(s);
 	return NULL;
 }
 
 /*
- * libarchive takes the end of the input for the end of the archive. We do not: an archive that was cut between two
- * members must not pass for a whole one. When it has found an end mark it has read on since the last header began.
+ * libarchive takes the end of the input for the end of the archive. We do not: an archive that was cut
+ * between two members must not pass for a whole one. When it has found an end mark it has read on since the
+ * last header began.
  */
 static int finish(struct source *s, struct err *e)
 {
-	ssize_t n;
+	const char *bytes;
+	size_t len;
+	int r;
 
 	if (archive_filter_bytes(s->archive, 0) <= archive_read_header_position(s->archive))
 		return err_say(e, -EBADMSG, "broken archive: it ends without its end mark");
-	/* The sender may still be writing padding: it shall not get a broken pipe for it. */
-	while ((n = read_input(s)) > 0)
+	/* To the end of the input: a checksum may stand there, and the sender shall not get a broken pipe for
+	 * padding. */
+	while ((r = input_next(s->input, &bytes, &len, e)) > 0)
 		;
-	return n < 0 ? err_set(e, -errno, "read the archive") : 0;
+	return r;
 }
 
-/* A name that is not in the charset of this program's locale ("C") is handed out as it is: nothing to warn about. */
+/* A name that is not in the charset of this program's locale ("C") is handed out as it is: nothing to warn
+ * about. */
 static int judge_warning(struct source *s, struct err *e)
 {
 	const char *why = archive_error_string(s->archive);

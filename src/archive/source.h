@@ -1,6 +1,7 @@
 /*
- * source.h - the members of an archive that a stranger sends through a pipe: libarchive, narrowed to tar formats (v7,
- * ustar, GNU, pax) that are plain or compressed by gzip, xz, zstd or bzip2, and stricter about a broken end.
+ * source.h - the members of an archive that a stranger sends through a pipe: libarchive, narrowed to tar
+ * formats (v7, ustar, GNU, pax) that are plain or compressed by gzip, xz, zstd or bzip2, and stricter about a
+ * broken end.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ int source_new(int fd, struct source **ret, struct err *e);
 struct source *source_free(struct source *s);
 
 /*
- * The next member, which belongs to S and is good until the next call. 1: there is one. 0: the end mark was there, and
- * the input has been read to its end. -EBADMSG: this is not a whole archive.
+ * The next member, which belongs to S and is good until the next call. 1: there is one. 0: the end mark was
+ * there, and the input has been read to its end. -EBADMSG: this is not a whole archive.
  */
 int source_next(struct source *s, struct archive_entry **ret, struct err *e);
 

@@ -82,7 +82,8 @@ static int remove_stale(int root_fd, struct err *e)
 		return err_set(e, fd < 0 ? fd : -ENOMEM, "read the root");
 	}
 	while ((entry = readdir(dir)))
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0) remove_if_stale(root_fd, entry->d_name);
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
+			remove_if_stale(root_fd, entry->d_name);
 	(void)closedir(dir);
 	return 0;
 }

@@ -1,9 +1,10 @@
 /*
- * staging.h - a private directory inside the tree that is restored, so that nothing of an archive shows before all of it
- * has been read. It lies in the tree because only there a rename is sure to stay within one file system (and its quota).
+ * staging.h - a private directory inside the tree that is restored, so that nothing of an archive shows
+ * before all of it has been read. It lies in the tree because only there a rename is sure to stay within one
+ * file system (and its quota).
  *
- * A run holds a lock on its staging directory. One without a lock was left by a run that was killed: the next run
- * removes it.
+ * A run holds a lock on its staging directory. One without a lock was left by a run that was killed: the next
+ * run removes it.
  */
 #pragma once
 

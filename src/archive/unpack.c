@@ -17,25 +17,25 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define PATH_CAP ((size_t)1 << 20)      /* libarchive takes none longer */
+#define PATH_CAP ((size_t)1 << 20) /* libarchive takes none longer */
 
 struct unpacker {
 	struct source *source;
-	struct cursor at;       /* where members are made */
-	struct cursor target;   /* where hard links find what they link to */
+	struct cursor at;     /* where members are made */
+	struct cursor target; /* where hard links find what they link to */
 	struct dirs dirs;
-	struct buf path;        /* of the member, judged */
+	struct buf path; /* of the member, judged */
 	struct buf target_path;
-	unsigned implied_mode;  /* of directories that no member names */
-	bool as_root;           /* owners are restored */
-	bool root_named;        /* the archive has a member for the root, with these: */
+	unsigned implied_mode; /* of directories that no member names */
+	bool as_root;          /* owners are restored */
+	bool root_named;       /* the archive has a member for the root, with these: */
 	struct attrs root;
 	struct verdict *v;
 };
 
 static int refuse(struct unpacker *u, const char *name, const char *why)
 {
-	return u->v->failures++ ? u->v->failure.code : err_say(&u->v->failure, -EPERM, "member '" PATH_SHOWN "' %s", name, why);
+	return verdict_refuse(u->v, -EPERM, "member '" PATH_SHOWN "' %s", name, why);
 }
 
 static int member_failed(struct unpacker *u, int code, const char *what)
@@ -51,12 +51,13 @@ static int go_failed(struct unpacker *u, int code, const struct err *e)
 
 static struct attrs attrs_of(struct unpacker *u, struct archive_entry *entry)
 {
-	return (struct attrs){.mode = archive_entry_perm(entry) & 07777,
-			      .owned = u->as_root,
-			      .timed = archive_entry_mtime_is_set(entry),
-			      .uid = (uid_t)archive_entry_uid(entry),
-			      .gid = (gid_t)archive_entry_gid(entry),
-			      .mtime = {.tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry)}};
+	return (struct attrs){
+		.mode = archive_entry_perm(entry) & 07777,
+		.owned = u->as_root,
+		.timed = archive_entry_mtime_is_set(entry),
+		.uid = (uid_t)archive_entry_uid(entry),
+		.gid = (gid_t)archive_entry_gid(entry),
+		.mtime = {.tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry)}};
 }
 
 static int make_directory(struct unpacker *u, const char *base, const struct attrs *attrs)
@@ -66,7 +67,8 @@ static int make_directory(struct unpacker *u, const char *base, const struct att
 	int r = mkdirat(u->at.fd, base, 0700 | (attrs->mode & 0777)) < 0 ? -errno : 0;
 
 	if (r == -EEXIST && fstatat(u->at.fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (S_ISLNK(st.st_mode)) return refuse(u, u->path.data, "is a directory where there is a symbolic link");
+		if (S_ISLNK(st.st_mode))
+			return refuse(u, u->path.data, "is a directory where there is a symbolic link");
 		r = 0;
 		if (!S_ISDIR(st.st_mode)) {
 			r = place_clear(u->at.fd, base);
@@ -78,7 +80,8 @@ static int make_directory(struct unpacker *u, const char *base, const struct att
 	return r < 0 ? go_failed(u, r, &e) : 0;
 }
 
-static int make_file(struct unpacker *u, const char *base, const struct attrs *attrs, struct archive_entry *entry)
+static int make_file(struct unpacker *u, const char *base, const struct attrs *attrs,
+		     struct archive_entry *entry)
 {
 	auto_close int fd = -1;
 	uint64_t end = 0, size = archive_entry_size_is_set(entry) ? (uint64_t)archive_entry_size(entry) : 0;
@@ -108,7 +111,8 @@ static int make_link(struct unpacker *u, const char *base, const char *to)
 	size_t dir_len;
 	int r = member_path(to, &u->target_path);
 
-	if (r == -EPERM || (r == 0 && u->target_path.len == 0)) return refuse(u, to, "is linked to: outside of the archive");
+	if (r == -EPERM || (r == 0 && u->target_path.len == 0))
+		return refuse(u, to, "is linked to: outside of the archive");
 	if (r < 0) return member_failed(u, r, "link");
 	to_base = member_base(&u->target_path, &dir_len);
 	r = cursor_go(&u->target, u->target_path.data, dir_len, 0, &e);
@@ -141,7 +145,7 @@ static int make_member(struct unpacker *u, struct archive_entry *entry)
 	case AE_IFLNK: return make_symlink(u, base, &attrs, archive_entry_symlink(entry));
 	case AE_IFIFO:
 	case AE_IFSOCK:
-		verdict_warn(u->v, -EOPNOTSUPP, "'./" PATH_SHOWN "' is a fifo, left out", u->path.data);
+		verdict_remark(u->v, -EOPNOTSUPP, "'./" PATH_SHOWN "' is a fifo, left out", u->path.data);
 		return 0;
 	}
 	return refuse(u, u->path.data, "is a device or of an unknown type");

@@ -43,7 +43,8 @@ static void put_checksum(struct ustar_block *b)
 	b->checksum[6] = '\0';
 }
 
-/* Where NAME is cut into prefix and name: the index of the '/' between them, 0 for no cut, -1 when nothing fits. */
+/* Where NAME is cut into prefix and name: the index of the '/' between them, 0 for no cut, -1 when nothing
+ * fits. */
 static int split_at(const char *name, size_t len)
 {
 	if (len <= sizeof((struct ustar_block *)0)->name) return 0;
@@ -112,16 +113,17 @@ static void put_block(struct ustar_block *b, const struct ustar_member *m)
 		memcpy(b->prefix, m->name, (size_t)cut);
 		memcpy(b->name, m->name + cut + 1, m->name_len - (size_t)cut - 1);
 	} else {
-		/* A name that did not fit is in the pax header: what stands here is for readers older than that. */
+		/* A name that did not fit is in the pax header: what stands here is for readers older than
+		 * that. */
 		memcpy(b->name, m->name, m->name_len < sizeof b->name ? m->name_len : sizeof b->name);
 	}
-	if (m->target_len)
-		memcpy(b->target, m->target, target_fits(m) ? m->target_len : sizeof b->target);
+	if (m->target_len) memcpy(b->target, m->target, target_fits(m) ? m->target_len : sizeof b->target);
 	put_octal(b->mode, sizeof b->mode, m->mode & 07777);
 	put_octal(b->uid, sizeof b->uid, m->uid > ID_MAX ? ID_NOBODY : m->uid);
 	put_octal(b->gid, sizeof b->gid, m->gid > ID_MAX ? ID_NOBODY : m->gid);
 	put_octal(b->size, sizeof b->size, m->size);
-	put_octal(b->mtime, sizeof b->mtime, (uint64_t)mtime > USTAR_SIZE_MAX ? USTAR_SIZE_MAX : (uint64_t)mtime);
+	put_octal(b->mtime, sizeof b->mtime,
+		  (uint64_t)mtime > USTAR_SIZE_MAX ? USTAR_SIZE_MAX : (uint64_t)mtime);
 	b->type = (char)m->type;
 	memcpy(b->magic, "ustar", 6);
 	memcpy(b->version, "00", 2);

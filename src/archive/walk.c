@@ -10,17 +10,17 @@
 #include "base/mem.h"
 
 #define ENTRIES_SIZE ((size_t)64 << 10)
-#define LEVELS_OPEN  48                 /* upper levels whose descriptors stay open */
-#define PATH_CAP     ((size_t)1 << 20)  /* no reader of archives takes longer ones */
+#define LEVELS_OPEN  48                /* upper levels whose descriptors stay open */
+#define PATH_CAP     ((size_t)1 << 20) /* no reader of archives takes longer ones */
 #define NAMES_CAP    ((size_t)256 << 20)
 
 struct walk_level {
-	int fd;                 /* -1: current, or below the levels that stay open */
+	int fd; /* -1: current, or below the levels that stay open */
 	dev_t dev;
 	ino_t ino;
 	size_t path_len;
-	size_t names_start;     /* its directories begin here in names … */
-	size_t names_next;      /* … and this one is handed out next */
+	size_t names_start; /* its directories begin here in names … */
+	size_t names_next;  /* … and this one is handed out next */
 };
 
 static struct walk_level *top(struct walk *w)
@@ -90,7 +90,9 @@ static int read_entry(struct walk *w, const struct dirent64 **ret, struct err *e
 		if (w->entries_at == w->entries_len) {
 			ssize_t n = getdents64(w->fd, w->entries, ENTRIES_SIZE);
 
-			if (n < 0) return err_set(e, -errno, "read directory './" PATH_SHOWN "'", buf_text(&w->path));
+			if (n < 0)
+				return err_set(e, -errno, "read directory './" PATH_SHOWN "'",
+					       buf_text(&w->path));
 			if (n == 0) return 0;
 			w->entries_len = (size_t)n;
 			w->entries_at = 0;
@@ -102,7 +104,8 @@ static int read_entry(struct walk *w, const struct dirent64 **ret, struct err *e
 	return 1;
 }
 
-/* The next file of the current directory; its directories go onto the stack. 1: there is one, 0: read to the end. */
+/* The next file of the current directory; its directories go onto the stack. 1: there is one, 0: read to the
+ * end. */
 static int next_file(struct walk *w, struct err *e)
 {
 	const struct dirent64 *entry = NULL;
