@@ -120,7 +120,6 @@ static void empty_trash(struct trash *t)
 		if (fd < 0) return;
 		empty_dir(t, fd, 0);
 	} while (t->progress && !atomic_load(&t->ending));
-	if (!atomic_load(&t->ending) && !is_empty(t->fd)) log_event(LOG_WARN, "trash_stays", NULL);
 }
 
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_NONE = 0, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
@@ -151,6 +150,8 @@ static void *run(void *ctx)
 		pthread_mutex_unlock(&t->lock);
 		empty_trash(t);
 		pthread_mutex_lock(&t->lock);
+		/* What came meanwhile has a round of its own before it. */
+		if (!t->again && !atomic_load(&t->ending) && !is_empty(t->fd)) log_event(LOG_WARN, "trash_stays", NULL);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
