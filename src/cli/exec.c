@@ -213,12 +213,8 @@ static int on_bytes(void *ctx, const char *bytes, size_t len, struct err *e)
 	return r;
 }
 
-int exec_main(int argc, char **argv)
+static int run(const struct exec_args *args, const char *id, char **command)
 {
-	struct exec_args args = {0};
-	int first = args_parse(&exec_syntax, argc, argv, &args);
-	const char *id = command_sandbox(argv[first]);
-	char **command = argv + first + 1;
 	struct output out = {.bytes = buf_with_cap(SSE_EVENT_MAX + 4)};
 	struct err e = ERR_NONE;
 	auto_free char *body = NULL;
@@ -226,23 +222,18 @@ int exec_main(int argc, char **argv)
 	struct client *c;
 	int r;
 
-	if (strcmp(command[0], "--") == 0) command++;
-	if (!*command) {
-		fprintf(stderr, "tombolo exec: no command after --\n");
-		return EXIT_USAGE;
-	}
-	if (request_body(&args, command, &body, &e) < 0)
+	if (request_body(args, command, &body, &e) < 0)
 		return command_failed(&e);
 	if (asprintf(&path, "/v1/sandbox/%s/exec", id) < 0)
 		abort();
-	c = command_client(args.url);
+	c = command_client(args->url);
 	sse_init(&out.sse);
 
 	struct client_request q = {
 		.method = "POST",
 		.path = path,
 		.json = body,
-		.header = args.keep ? NULL : "X-Exec-On-Disconnect: kill",
+		.header = args->keep ? NULL : "X-Exec-On-Disconnect: kill",
 		.on_bytes = on_bytes,
 		.ctx = &out,
 	};
@@ -253,4 +244,21 @@ int exec_main(int argc, char **argv)
 	buf_done(&out.bytes);
 	client_free(c);
 	return r < 0 ? command_failed(&e) : out.status;
+}
+
+int exec_main(int argc, char **argv)
+{
+	struct exec_args args = {0};
+	int first = args_parse(&exec_syntax, argc, argv, &args);
+	const char *id = command_sandbox(argv[first]);
+	char **command = argv + first + 1;
+	int status = EXIT_USAGE;
+
+	if (strcmp(command[0], "--") == 0) command++;
+	if (*command)
+		status = run(&args, id, command);
+	else
+		fprintf(stderr, "tombolo exec: no command after --\n");
+	free(args.env.items);
+	return status;
 }
