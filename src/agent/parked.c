@@ -35,21 +35,22 @@
 /* What `bind` said, kept beyond its packet. */
 struct kit {
 	bool come;
-	char id[SANDBOX_ID_MAX + 1];
+	char run[UUID_LEN + 1];
 	uint32_t base_id;
+	uint32_t flags; /* enum bind_flag */
 	uint8_t cookie[COOKIE_MAX];
 	size_t cookie_len;
 	int fds[BIND_FDS]; /* -1: absent */
 };
 
 /* In the order of enum bind_fd; those that may be absent are left out. */
-static int take_kit_fds(struct kit *kit, uint32_t flags, int *fds, size_t fd_count)
+static int take_kit_fds(struct kit *kit, int *fds, size_t fd_count)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < BIND_FDS; i++) {
 		kit->fds[i] = -1;
-		if (i == BIND_USR_TREE && (flags & BIND_OWN_USR)) continue;
+		if (i == BIND_USR_TREE && (kit->flags & BIND_OWN_USR)) continue;
 		if (used < fd_count) kit->fds[i] = take_fd(&fds[used++]);
 		else if (i != BIND_FRONT) return -EPROTO;
 	}
@@ -65,14 +66,15 @@ static int on_bind(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t
 
 	if (frame_reader_next(&reader, &f) != 1) return -EPROTO;
 	if (f.type == MSG_hello) return 0;
-	if (msg_bind_parse(&f, &m) < 0 || m.id.len > SANDBOX_ID_MAX || m.cookie.len > COOKIE_MAX)
+	if (msg_bind_parse(&f, &m) < 0 || m.run.len > UUID_LEN || m.cookie.len > COOKIE_MAX)
 		return -EPROTO;
-	memcpy(kit->id, m.id.at, m.id.len + 1);
+	memcpy(kit->run, m.run.at, m.run.len + 1);
 	kit->base_id = m.base_id;
+	kit->flags = m.flags;
 	memcpy(kit->cookie, m.cookie.at, m.cookie.len);
 	kit->cookie_len = m.cookie.len;
 	kit->come = true;
-	return take_kit_fds(kit, m.flags, fds, fd_count);
+	return take_kit_fds(kit, fds, fd_count);
 }
 
 static int wait_for_kit(struct link *bond, struct kit *kit)
@@ -91,14 +93,15 @@ static int wait_for_kit(struct link *bond, struct kit *kit)
 
 static int become(const struct kit *kit, struct err *e)
 {
-	struct contain_spec spec = {.id = kit->id,
+	struct contain_spec spec = {.run = kit->run,
 				    .base_id = kit->base_id,
 				    .userns_fd = kit->fds[BIND_USERNS],
 				    .netns_fd = kit->fds[BIND_NETNS],
 				    .root_tree_fd = kit->fds[BIND_ROOT_TREE],
 				    .usr_tree_fd = kit->fds[BIND_USR_TREE],
 				    .data_tree_fd = kit->fds[BIND_DATA_TREE],
-				    .filter = seccomp_sandbox_filter()};
+				    .filter = seccomp_sandbox_filter(),
+				    .cgroup_ns_shared = kit->flags & BIND_CGROUP_NS_SHARED};
 	int r = contain(&spec, e);
 
 	if (r < 0) return r;

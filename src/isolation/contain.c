@@ -234,13 +234,13 @@ static int root_enter(const char *root, struct err *e)
 
 static int names_set(const struct contain_spec *spec, struct err *e)
 {
-	size_t len = MIN(strlen(spec->id), (size_t)64);
+	size_t len = MIN(strlen(spec->run), (size_t)64);
 
 	if (!spec->cgroup_ns_shared && unshare(CLONE_NEWCGROUP) < 0)
 		return err_set(e, -errno, "enter a cgroup namespace");
 	if (sethostname(CONTAIN_HOST_NAME, strlen(CONTAIN_HOST_NAME)) < 0)
 		return err_set(e, -errno, "set the host name");
-	if (setdomainname(spec->id, len) < 0) return err_set(e, -errno, "set the domain name");
+	if (setdomainname(spec->run, len) < 0) return err_set(e, -errno, "set the domain name");
 	return 0;
 }
 

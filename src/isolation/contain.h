@@ -15,7 +15,7 @@ struct err;
 struct sock_fprog;
 
 struct contain_spec {
-	const char *id;   /* the sandbox's id: its domain name (the host name is always CONTAIN_HOST_NAME) */
+	const char *run;  /* what it is called here: its domain name (the host name is always CONTAIN_HOST_NAME) */
 	uint32_t base_id; /* first of the 65,536 host ids of the slot */
 	/* Borrowed descriptors; the caller closes them afterwards. */
 	int userns_fd; /* the slot's prepared user namespace */

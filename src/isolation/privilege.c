@@ -96,7 +96,7 @@ static int trial_contain(const struct trial *t, struct err *shared)
 	static struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = {.len = 1, .filter = &allow};
 	const struct contain_spec spec = {
-		.id = "trial",
+		.run = "trial",
 		.base_id = t->kit.base_id,
 		.userns_fd = t->kit.userns_fd,
 		.netns_fd = t->kit.netns_fd,

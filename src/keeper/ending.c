@@ -31,8 +31,8 @@ static void on_cleared(void *ctx);
 void sandbox_end(struct sandbox *s, enum gone_why why, const char *text)
 {
 	if (s->state == SANDBOX_DYING || s->state == SANDBOX_CLEARING) return;
-	/* No front has heard of one that was never taken over. */
-	if (s->state == SANDBOX_ADOPTING) s->silent = true;
+	/* No front has heard of one that was never taken over, or that was nobody's. */
+	if (s->state == SANDBOX_ADOPTING || !s->record.id[0]) s->silent = true;
 	s->gone_why = why;
 	(void)snprintf(s->gone_text, sizeof s->gone_text, "%s", text);
 	sandbox_clear_timer(s);
@@ -56,7 +56,9 @@ void ending_on_death(void *ctx, unsigned events)
 	switch (s->state) {
 	case SANDBOX_WAITING: return;
 	case SANDBOX_PLACING:
+	case SANDBOX_CLAIMING:
 	case SANDBOX_BINDING: sandbox_refuse(s, &e); return;
+	case SANDBOX_PARKED:
 	case SANDBOX_ADOPTING:
 	case SANDBOX_LIVE:
 		log_event(LOG_WARN, "agent_died", "id", s->record.id, NULL);
@@ -72,7 +74,7 @@ static void clear(void *ctx)
 {
 	struct sandbox *s = ctx;
 	struct keeper *k = s->keeper;
-	int r = cgroup_remove(k->cgroups, s->record.id);
+	int r = cgroup_remove(k->cgroups, s->record.run);
 
 	if (r == -EBUSY && s->clear_tries < CLEAR_TRIES) {
 		s->work_err.code = r;
@@ -82,7 +84,7 @@ static void clear(void *ctx)
 	if (r < 0 && r != -ENOENT) (void)err_set(&s->work_err, r, "remove the cgroups");
 	slot_close(&s->slot);
 	if (s->record.base_id) state_socket_unlink(&k->state, s->record.base_id);
-	r = trash_put(k->trash, k->state.sandboxes_fd, s->record.id);
+	r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
 	if (r < 0) (void)err_set(&s->work_err, r, "move the tree to the trash");
 	/* Never used: the sandbox ended before its directory was moved into place. */
 	if (s->slot.spare[0]) (void)trash_put(k->trash, k->state.spare_fd, s->slot.spare);

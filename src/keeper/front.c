@@ -234,6 +234,15 @@ static int on_inspect(struct front *f, const struct frame *frame)
 	return 0;
 }
 
+static int on_park(struct front *f, const struct frame *frame)
+{
+	struct msg_park m;
+
+	if (msg_park_parse(frame, &m) < 0) return -EPROTO;
+	ahead_wish(f->keeper, m.want);
+	return 0;
+}
+
 static int on_hello(const struct frame *frame)
 {
 	struct msg_hello m;
@@ -256,6 +265,7 @@ static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 		case MSG_create: r = on_create(ctx, &frame); break;
 		case MSG_remove: r = on_remove(ctx, &frame); break;
 		case MSG_inspect: r = on_inspect(ctx, &frame); break;
+		case MSG_park: r = on_park(ctx, &frame); break;
 		default: r = -EPROTO;
 		}
 		if (r < 0) return r;
@@ -306,4 +316,11 @@ void front_gone(struct front *f, const char *id, enum gone_why why, const char *
 void front_usage(struct front *f, const struct msg_usage *usage)
 {
 	FRONT_SEND(f, usage, usage, NULL, 0);
+}
+
+void front_parked(struct front *f, unsigned ready, bool full)
+{
+	struct msg_parked m = {.ready = ready, .full = full};
+
+	FRONT_SEND(f, parked, &m, NULL, 0);
 }

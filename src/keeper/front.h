@@ -36,3 +36,4 @@ void front_attached(struct front *f, const struct sandbox *s, int link_fd);
 void front_refused(struct front *f, const char *id, enum refusal why, const char *text);
 void front_gone(struct front *f, const char *id, enum gone_why why, const char *text);
 void front_usage(struct front *f, const struct msg_usage *usage);
+void front_parked(struct front *f, unsigned ready, bool full);

@@ -34,12 +34,20 @@ static struct sandbox **bucket_of(const struct keeper *k, const char *id)
 	return (struct sandbox **)&k->buckets[hash % KEEPER_BUCKETS];
 }
 
-struct sandbox *keeper_find(const struct keeper *k, const char *id)
+static struct sandbox *same_id(struct sandbox *s, const char *id)
 {
-	struct sandbox *s = *bucket_of(k, id);
-
 	while (s && strcmp(s->record.id, id) != 0) s = s->next;
 	return s;
+}
+
+struct sandbox *keeper_find(const struct keeper *k, const char *id)
+{
+	return same_id(*bucket_of(k, id), id);
+}
+
+struct sandbox *keeper_find_next(const struct sandbox *s)
+{
+	return same_id(s->next, s->record.id);
 }
 
 void keeper_add(struct keeper *k, struct sandbox *s)
@@ -95,7 +103,9 @@ void keeper_pump(struct keeper *k)
 	int r;
 
 	if (k->phase != KEEPER_SERVING) return;
+	ahead_refill(k);
 	while (k->waiting && slots_ready(k->slots) && parking_ready(k->parking)) sandbox_place(k->waiting);
+	ahead_tell(k);
 	/* While a sandbox is on its way up, the background keeps still for it, unless others wait. */
 	waiting = k->in_state[SANDBOX_WAITING];
 	if (!waiting && k->in_state[SANDBOX_PLACING] + k->in_state[SANDBOX_BINDING]) return;

@@ -4,7 +4,8 @@
  * Theory of operation: everything runs on one loop; what may block runs on its work threads and comes back. A sandbox
  * (sandbox.h) needs a parked agent (parking.h) and a prepared slot (slots.h); creations wait in a line for both, and
  * keeper_pump() hands out what there is, oldest first. The front (front.h) asks and is told; it may come and go. At start,
- * sweep.h takes over what an earlier keeper left alive and removes the rest; only then does the front start.
+ * sweep.h takes over what an earlier keeper left alive and removes the rest; only then does the front start. As many
+ * sandboxes as the front wishes are made before anybody needs them (ahead.h); a creation takes one of those first.
  */
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #include "base/id.h"
 #include "isolation/slot.h"
+#include "keeper/ahead.h"
 #include "keeper/state.h"
 
 struct blocks;
@@ -49,12 +51,14 @@ enum sandbox_state {
 	SANDBOX_WAITING,
 	SANDBOX_PLACING,
 	SANDBOX_BINDING,
+	SANDBOX_PARKED,
+	SANDBOX_CLAIMING,
 	SANDBOX_ADOPTING,
 	SANDBOX_LIVE,
 	SANDBOX_DYING,
 	SANDBOX_CLEARING,
 };
-#define SANDBOX_STATES 7
+#define SANDBOX_STATES 9
 
 enum keeper_phase {
 	KEEPER_STARTING,        /* reading the records */
@@ -84,6 +88,7 @@ struct keeper {
 	struct sandbox *buckets[KEEPER_BUCKETS];        /* by hash of the id */
 	unsigned in_state[SANDBOX_STATES];
 	struct sandbox *waiting, **waiting_last;        /* the line for an agent and a slot */
+	struct ahead ahead;
 };
 
 int keeper_new(const struct keeper_settings *settings, struct keeper **ret, struct err *e);
@@ -105,7 +110,9 @@ void keeper_stop(struct keeper *k, bool keep);
 
 /* ---- the sandboxes there are ---- */
 
+/* Those that are nobody's yet have the id "" and are several: the newest, then the one before S. */
 struct sandbox *keeper_find(const struct keeper *k, const char *id);
+struct sandbox *keeper_find_next(const struct sandbox *s);
 void keeper_add(struct keeper *k, struct sandbox *s);
 void keeper_drop(struct keeper *k, struct sandbox *s);
 

@@ -30,7 +30,7 @@ static void make(void *ctx)
 	s->work_err = ERR_NONE;
 	r = instance_limits(s->record.instance, &limits);
 	if (r < 0) r = err_say(&s->work_err, r, "there is no instance type '%s' any more", s->record.instance);
-	else r = cgroup_make(s->keeper->cgroups, s->record.id, &limits, s->record.base_id, s->limits.fds, &s->work_err);
+	else r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, s->limits.fds, &s->work_err);
 	s->work_err.code = r;
 }
 
@@ -38,7 +38,7 @@ static void remove_cgroups(void *ctx)
 {
 	struct sandbox *s = ctx;
 
-	s->work_err.code = cgroup_remove(s->keeper->cgroups, s->record.id);
+	s->work_err.code = cgroup_remove(s->keeper->cgroups, s->record.run);
 }
 
 static void begin(struct sandbox *s, enum limits_phase phase)
@@ -140,7 +140,7 @@ void limits_tell_usage(struct sandbox *s)
 	struct limits limits = {0};
 	struct msg_usage m = {.id = wire_text_of(s->record.id), .known = 1};
 
-	if (s->limits.phase == LIMITS_MADE) (void)cgroup_usage(s->keeper->cgroups, s->record.id, &usage);
+	if (s->limits.phase == LIMITS_MADE) (void)cgroup_usage(s->keeper->cgroups, s->record.run, &usage);
 	(void)instance_limits(s->record.instance, &limits);
 	m.memory_bytes = usage.memory_bytes;
 	m.memory_limit = limits.memory_bytes;

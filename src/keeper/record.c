@@ -10,7 +10,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define FIRST_LINE "tombolo-record 1"
+#define FIRST_LINE "tombolo-record 2"
+#define NOBODYS    "-"          /* in place of an id */
 
 static void format_hex(const uint8_t *bytes, size_t len, char *out)
 {
@@ -25,7 +26,7 @@ size_t record_format(const struct record *rec, char text[RECORD_MAX])
 	return (size_t)snprintf(text, RECORD_MAX,
 	                        FIRST_LINE "\nid %s\nrun %s\ninstance %s\nbase_id %u\npid %d\npid_start %llu\n"
 	                        "boot %s\ncookie %s\ncreated_ms %llu\n",
-	                        rec->id, rec->run, rec->instance, rec->base_id, rec->pid,
+	                        rec->id[0] ? rec->id : NOBODYS, rec->run, rec->instance, rec->base_id, rec->pid,
 	                        (unsigned long long)rec->pid_start, rec->boot, cookie, (unsigned long long)rec->created_ms);
 }
 
@@ -84,6 +85,7 @@ static void next_id(struct lines *l, char out[SANDBOX_ID_MAX + 1])
 	const char *text = next_value(l, "id");
 	size_t len = strlen(text);
 
+	if (strcmp(text, NOBODYS) == 0) return;
 	judge(l, id_is_sandbox(text, len), "id");
 	if (!l->failed) memcpy(out, text, len + 1);
 }
@@ -126,7 +128,7 @@ int record_parse(const char *text, size_t len, struct record *ret, struct err *e
 	if (len > RECORD_MAX || memchr(text, '\0', len)) return err_say(e, -EINVAL, "too long, or not a text");
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	if (strcmp(next_value(&l, "tombolo-record"), "1") != 0) judge(&l, false, "tombolo-record");
+	if (strcmp(next_value(&l, "tombolo-record"), "2") != 0) judge(&l, false, "tombolo-record");
 	next_id(&l, rec.id);
 	next_uuid(&l, "run", rec.run);
 	next_instance(&l, rec.instance);

@@ -1,5 +1,5 @@
 /*
- * record.h - what a restarted keeper must know of a sandbox: one small text file, sandboxes/ID/record.
+ * record.h - what a restarted keeper must know of a sandbox: one small text file, sandboxes/RUN/record.
  *
  * Lines "name value", in a fixed order, after a first line with the version. The reader believes nothing: a record that
  * is not exactly as the writer makes them is no record, and its sandbox is swept away.
@@ -19,8 +19,8 @@ struct err;
 #define INSTANCE_MAX  32        /* characters of an instance type's name */
 
 struct record {
-	char id[SANDBOX_ID_MAX + 1];
-	char run[UUID_LEN + 1];         /* names this life of the id */
+	char id[SANDBOX_ID_MAX + 1];    /* "": it was made ahead, and is nobody's yet */
+	char run[UUID_LEN + 1];         /* names this life of the id, and the sandbox on this host */
 	char instance[INSTANCE_MAX + 1];
 	uint32_t base_id;
 	pid_t pid;                      /* the agent, and */

@@ -13,7 +13,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "isolation/instance.h"
+#include "isolation/cgroup.h"
+#include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
@@ -79,114 +80,6 @@ static void hold_bond(struct sandbox *s, int fd)
 	watch_want(s->bond_watch, WATCH_IN);
 }
 
-/* ---- wishes ---- */
-
-/* Who asks for a place that is being cleared waits for that. */
-static void ask_again(struct sandbox *s, const char *instance)
-{
-	s->again = true;
-	(void)snprintf(s->again_instance, sizeof s->again_instance, "%s", instance);
-}
-
-static void line_up(struct keeper *k, const char *id, const char *instance);
-
-/* The front lost its link to this one: here is another. */
-static void attach_again(struct sandbox *s)
-{
-	auto_close int fd = sandbox_connect_front(s);
-
-	if (fd >= 0) {
-		front_attached(s->keeper->front, s, fd);
-		return;
-	}
-	sandbox_end(s, GONE_DIED, "its agent takes no connection");
-	ask_again(s, s->record.instance);
-}
-
-static void create_over(struct sandbox *old, const char *instance)
-{
-	switch (old->state) {
-	case SANDBOX_WAITING:
-	case SANDBOX_PLACING:
-	case SANDBOX_BINDING:
-	case SANDBOX_ADOPTING: return;          /* the answer is on its way */
-	case SANDBOX_LIVE: attach_again(old); return;
-	case SANDBOX_DYING:
-	case SANDBOX_CLEARING: ask_again(old, instance); return;
-	}
-}
-
-void sandbox_create(struct keeper *k, const struct wire_text *id, const struct wire_text *instance)
-{
-	const char *type = instance->len ? instance->at : k->settings->instance;
-	unsigned max = k->settings->max_sandboxes, now = keeper_count_staying(k);
-	struct sandbox *old;
-	struct limits limits;
-	char text[96];
-
-	if (!id_is_sandbox(id->at, id->len)) {
-		log_event(LOG_ERROR, "front_sent_a_bad_id", NULL);
-		return;
-	}
-	if (strlen(type) > INSTANCE_MAX || instance_limits(type, &limits) < 0) {
-		front_refused(k->front, id->at, REFUSED_INSTANCE, "there is no such instance type");
-		return;
-	}
-	if (k->phase != KEEPER_SERVING) {
-		front_refused(k->front, id->at, REFUSED_BACKEND, "the server is stopping");
-		return;
-	}
-	old = keeper_find(k, id->at);
-	if (old) {
-		create_over(old, type);
-		return;
-	}
-	if (now >= max) {
-		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
-		front_refused(k->front, id->at, REFUSED_CAPACITY, text);
-		return;
-	}
-	line_up(k, id->at, type);
-	keeper_pump(k);
-}
-
-void sandbox_create_again(struct keeper *k, const char *id, const char *instance)
-{
-	struct wire_text id_text = wire_text_of(id), instance_text = wire_text_of(instance);
-
-	sandbox_create(k, &id_text, &instance_text);
-}
-
-void sandbox_remove(struct keeper *k, const struct wire_text *id)
-{
-	struct sandbox *s = id_is_sandbox(id->at, id->len) ? keeper_find(k, id->at) : NULL;
-	struct err e = {.code = -ECANCELED, .text = "it was removed while it was being made"};
-
-	if (!s) {
-		front_gone(k->front, id->at, GONE_REMOVED, "");
-		return;
-	}
-	switch (s->state) {
-	case SANDBOX_WAITING:
-		front_gone(k->front, id->at, GONE_REMOVED, "");
-		sandbox_refuse(s, &e);
-		return;
-	case SANDBOX_PLACING:
-	case SANDBOX_BINDING:
-		front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
-		sandbox_end(s, GONE_REMOVED, "");
-		return;
-	case SANDBOX_ADOPTING:
-	case SANDBOX_LIVE: sandbox_end(s, GONE_REMOVED, ""); return;
-	case SANDBOX_DYING:
-	case SANDBOX_CLEARING:
-		if (s->again) front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
-		s->again = false;
-		s->silent = false;
-		return;
-	}
-}
-
 /* ---- the line ---- */
 
 static void on_line_too_long(void *ctx)
@@ -196,14 +89,25 @@ static void on_line_too_long(void *ctx)
 	sandbox_refuse(ctx, &e);
 }
 
-static void line_up(struct keeper *k, const char *id, const char *instance)
+/* Whom somebody waits for stands before those that are made ahead. */
+static struct sandbox **place_in_line(struct keeper *k, const char *id)
 {
-	struct sandbox *s = sandbox_new(k, id, SANDBOX_WAITING);
+	struct sandbox **at = &k->waiting;
+
+	if (!id[0]) return k->waiting_last;
+	while (*at && (*at)->record.id[0]) at = &(*at)->next_waiting;
+	return at;
+}
+
+void sandbox_line_up(struct keeper *k, const char *id, const char *instance)
+{
+	struct sandbox **at = place_in_line(k, id), *s = sandbox_new(k, id, SANDBOX_WAITING);
 
 	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
 	s->dead = true;
-	*k->waiting_last = s;
-	k->waiting_last = &s->next_waiting;
+	s->next_waiting = *at;
+	*at = s;
+	if (!s->next_waiting) k->waiting_last = &s->next_waiting;
 	sandbox_set_timer(s, on_line_too_long, LINE_WAIT_MS);
 }
 
@@ -221,8 +125,17 @@ static void leave_line(struct sandbox *s)
 
 void sandbox_refuse(struct sandbox *s, const struct err *e)
 {
+	if (!s->record.id[0]) {
+		ahead_failed(s, e);
+		return;
+	}
 	log_event(LOG_WARN, "sandbox_refused", "id", s->record.id, "why", e->text, NULL);
 	front_refused(s->keeper->front, s->record.id, REFUSED_BACKEND, e->text);
+	sandbox_give_up(s);
+}
+
+void sandbox_give_up(struct sandbox *s)
+{
 	s->silent = true;
 	if (s->state == SANDBOX_WAITING) {
 		leave_line(s);
@@ -234,15 +147,21 @@ void sandbox_refuse(struct sandbox *s, const struct err *e)
 
 /* ---- its files ---- */
 
+int sandbox_open_dir(const struct sandbox *s)
+{
+	int fd = openat(s->keeper->state.sandboxes_fd, s->record.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int place_files(struct sandbox *s, struct err *e)
 {
 	const struct state *state = &s->keeper->state;
-	const char *id = s->record.id;
 
-	if (renameat2(state->spare_fd, s->slot.spare, state->sandboxes_fd, id, RENAME_NOREPLACE) < 0)
+	if (renameat2(state->spare_fd, s->slot.spare, state->sandboxes_fd, s->record.run, RENAME_NOREPLACE) < 0)
 		return err_set(e, -errno, "move the sandbox's directory into place");
-	auto_close int dir_fd = openat(state->sandboxes_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0) return err_set(e, -errno, "open the sandbox's directory");
+	auto_close int dir_fd = sandbox_open_dir(s);
+	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
 	int r = record_write(dir_fd, &s->record, e);
 	if (r < 0) return r;
 	s->listen_fd = state_socket_bind(state, s->record.base_id);
@@ -272,10 +191,11 @@ static void bind_agent(struct sandbox *s)
 {
 	const struct slot_kit *kit = &s->slot.kit;
 	struct msg_bind m = {
-		.id = wire_text_of(s->record.id),
+		.run = wire_text_of(s->record.run),
 		.base_id = s->record.base_id,
 		.cookie = {.at = (const char *)s->record.cookie, .len = RECORD_COOKIE},
-		.flags = kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0,
+		.flags = (kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0) |
+		         (cgroups_namespace_fits(s->keeper->cgroups) ? 0 : BIND_CGROUP_NS_SHARED),
 	};
 	int fds[BIND_FDS], count = 0;
 
@@ -339,7 +259,7 @@ void sandbox_place(struct sandbox *s)
 static void settle(void *ctx)
 {
 	struct sandbox *s = ctx;
-	auto_close int dir_fd = openat(s->keeper->state.sandboxes_fd, s->record.id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int dir_fd = sandbox_open_dir(s);
 
 	slot_close(&s->slot);
 	if (dir_fd >= 0) (void)record_sync(dir_fd);
@@ -353,17 +273,23 @@ static void on_settled(void *ctx)
 	ending_advance(s);
 }
 
-static void come_alive(struct sandbox *s)
+void sandbox_hand_over(struct sandbox *s)
 {
-	sandbox_clear_timer(s);
 	sandbox_become(s, SANDBOX_LIVE);
 	front_attached(s->keeper->front, s, s->front_fds[0]);
 	s->front_fds[0] = fd_close(s->front_fds[0]);
+	log_event(LOG_INFO, "sandbox_created", "id", s->record.id, "instance", s->record.instance, NULL);
+}
+
+static void come_alive(struct sandbox *s)
+{
+	sandbox_clear_timer(s);
 	s->front_fds[1] = fd_close(s->front_fds[1]);
 	s->listen_fd = fd_close(s->listen_fd);
+	if (s->record.id[0]) sandbox_hand_over(s);
+	else ahead_arrived(s);
 	s->working++;
 	loop_work(s->keeper->loop, settle, on_settled, s);
-	log_event(LOG_INFO, "sandbox_created", "id", s->record.id, "instance", s->record.instance, NULL);
 	keeper_pump(s->keeper);
 }
 
@@ -372,8 +298,8 @@ static void come_back(struct sandbox *s)
 	struct usage usage;
 
 	sandbox_clear_timer(s);
-	sandbox_become(s, SANDBOX_LIVE);
-	if (cgroup_usage(s->keeper->cgroups, s->record.id, &usage) == 0) s->limits.phase = LIMITS_MADE;
+	sandbox_become(s, s->record.id[0] ? SANDBOX_LIVE : SANDBOX_PARKED);
+	if (cgroup_usage(s->keeper->cgroups, s->record.run, &usage) == 0) s->limits.phase = LIMITS_MADE;
 	log_event(LOG_INFO, "sandbox_adopted", "id", s->record.id, NULL);
 	keeper_progress(s->keeper);
 }
@@ -432,9 +358,9 @@ static void on_bond_lost(struct sandbox *s, int r)
 	struct err e = {.code = r};
 
 	watch_want(s->bond_watch, 0);
-	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_ADOPTING) {
+	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_ADOPTING || s->state == SANDBOX_PARKED) {
 		sandbox_end(s, GONE_DIED, what);
-	} else if (s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING) {
+	} else if (s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING || s->state == SANDBOX_CLAIMING) {
 		(void)snprintf(e.text, sizeof e.text, "%s while it was being made", what);
 		sandbox_refuse(s, &e);
 	}

@@ -1,13 +1,15 @@
 /*
  * sandbox.h - one sandbox from the keeper's side.
  *
- *   WAITING ──> PLACING ──> BINDING ──> LIVE ──> DYING ──> CLEARING ──> (freed)
- *   in line     its files   the agent   it is    killed,   cgroups,
- *   for agent   on disk     contains    there    not yet   tree, socket
- *   and slot                itself               dead
+ *   WAITING ──> PLACING ──> BINDING ───────────────────> LIVE ──> DYING ──> CLEARING ──> (freed)
+ *   in line     its files   the agent   │              ↑ it is    killed,   cgroups,
+ *   for agent   on disk     contains    ↓              │ there    not yet   tree, socket
+ *   and slot                itself      PARKED ──> CLAIMING       dead
+ *                                       nobody's yet (ahead.h)
  *
- * After a restart a recorded one begins as ADOPTING (connected, no answer yet) and becomes LIVE, or goes to DYING. Every
- * state can go to DYING; what runs on a work thread just then is waited for before CLEARING begins.
+ * After a restart a recorded one begins as ADOPTING (connected, no answer yet) and becomes LIVE (or PARKED), or goes to DYING.
+ * Every state can go to DYING; what runs on a work thread just then is waited for before CLEARING begins. The id may come
+ * late and be used again by a successor: on the host a sandbox is called by its run.
  *
  * Trust: an agent lives with strangers. What it says is parsed with a length, and a protocol error costs only its own sandbox.
  */
@@ -68,6 +70,18 @@ void sandbox_place(struct sandbox *s);
 
 /* It cannot be made: the front is told why. */
 void sandbox_refuse(struct sandbox *s, const struct err *e);
+
+/* As sandbox_refuse(), and nobody is told. */
+void sandbox_give_up(struct sandbox *s);
+
+/* A new one, ID "" for one that is made ahead, gets in line. */
+void sandbox_line_up(struct keeper *k, const char *id, const char *instance);
+
+/* It is contained and has its id: LIVE, and the front gets its link. */
+void sandbox_hand_over(struct sandbox *s);
+
+/* sandboxes/RUN, or -errno. Any thread. */
+int sandbox_open_dir(const struct sandbox *s);
 
 /*
  * What an earlier keeper recorded. HAS_SLOT: its ids are ours. PIDFD -1: its agent is dead. CONNECTED_FD: to the agent;

@@ -2,7 +2,7 @@
  * slots.h - slots with their kits and empty directories, prepared ahead of need on work threads.
  *
  * A prepared slot holds everything a sandbox needs but an agent: its ids, namespaces, trees, and a spare directory that
- * becomes sandboxes/ID by one rename.
+ * becomes sandboxes/RUN by one rename.
  */
 #pragma once
 

@@ -43,27 +43,27 @@ static int connect_agent(const struct state *state, const struct record *rec)
 	return take_fd(&fd);
 }
 
-static int read_record(const struct state *state, const char *id, struct record *ret, struct err *e)
+static int read_record(const struct state *state, const char *run, struct record *ret, struct err *e)
 {
-	auto_close int dir_fd = openat(state->sandboxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int dir_fd = openat(state->sandboxes_fd, run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r;
 
 	if (dir_fd < 0) return err_set(e, -errno, "open the sandbox's directory");
 	r = record_read(dir_fd, ret, e);
-	if (r == 0 && strcmp(ret->id, id) != 0) r = err_say(e, -EINVAL, "the record is of another sandbox");
+	if (r == 0 && strcmp(ret->run, run) != 0) r = err_say(e, -EINVAL, "the record is of another sandbox");
 	return r;
 }
 
-static void sweep_sandbox(struct keeper *k, const char *id)
+static void sweep_sandbox(struct keeper *k, const char *run)
 {
 	struct err e = ERR_NONE;
 	struct record rec;
 	bool has_slot;
 	int pidfd = -1, fd = -1;
 
-	if (read_record(&k->state, id, &rec, &e) < 0) {
-		log_event(LOG_WARN, "sandbox_without_record", "id", id, "why", e.text, NULL);
-		(void)trash_put(k->trash, k->state.sandboxes_fd, id);
+	if (read_record(&k->state, run, &rec, &e) < 0) {
+		log_event(LOG_WARN, "sandbox_without_record", "run", run, "why", e.text, NULL);
+		(void)trash_put(k->trash, k->state.sandboxes_fd, run);
 		return;
 	}
 	has_slot = blocks_take_this(k->blocks, rec.base_id) == 0;
@@ -110,17 +110,31 @@ static void sweep_socket(struct keeper *k, const char *name)
 
 /* ---- cgroups without a sandbox ---- */
 
-static void sweep_cgroup(const char *id, void *ctx)
+struct run_search {
+	const char *run;
+	bool found;
+};
+
+static void each_compare_run(struct sandbox *s, void *ctx)
 {
+	struct run_search *search = ctx;
+
+	if (strcmp(s->record.run, search->run) == 0) search->found = true;
+}
+
+static void sweep_cgroup(const char *run, void *ctx)
+{
+	struct run_search search = {.run = run};
 	struct keeper *k = ctx;
 	int r = -EBUSY;
 
-	if (keeper_find(k, id)) return;
+	keeper_each(k, each_compare_run, &search);
+	if (search.found) return;
 	for (int i = 0; i < CGROUP_TRIES && r == -EBUSY; i++) {
 		if (i) (void)usleep(CGROUP_WAIT_US);
-		r = cgroup_remove(k->cgroups, id);
+		r = cgroup_remove(k->cgroups, run);
 	}
-	if (r < 0 && r != -ENOENT) log_event(LOG_WARN, "stray_cgroup_stays", "id", id, NULL);
+	if (r < 0 && r != -ENOENT) log_event(LOG_WARN, "stray_cgroup_stays", "run", run, NULL);
 }
 
 static void sweep_dir(struct keeper *k, int dir_fd, void (*each)(struct keeper *k, const char *name))

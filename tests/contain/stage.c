@@ -137,7 +137,7 @@ static void agent_main(int fd)
 
 	if (!packet_receive(fd, &p, kit)) _exit(0);
 	begin = now_us();
-	p.result = contain(&(struct contain_spec){.id = p.text[0],
+	p.result = contain(&(struct contain_spec){.run = p.text[0],
 						  .base_id = p.base_id,
 						  .userns_fd = kit[KIT_USERNS],
 						  .netns_fd = kit[KIT_NETNS],

@@ -142,7 +142,7 @@ static int make_listener(void)
 static void bind_agent(struct err *e)
 {
 	struct msg_bind m = {
-		.id = wire_text_of("abcdefgh"), .base_id = BASE_ID, .cookie = wire_text_of(COOKIE)};
+		.run = wire_text_of("abcdefgh"), .base_id = BASE_ID, .cookie = wire_text_of(COOKIE)};
 	int pair[2], fds[BIND_FDS];
 
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));

@@ -36,7 +36,8 @@ TEST(fifty_at_once_are_all_made_and_all_go)
 		name_of(i, id);
 		rig_remove(&r, id);
 	}
-	for (unsigned i = 0; i < MANY; i++) ASSERT_EQ(rig_expect(&r, MSG_gone, NULL).why, GONE_REMOVED);
+	for (unsigned i = 0; i < MANY; i++)
+		ASSERT_EQ(rig_expect(&r, MSG_gone, NULL).why, GONE_REMOVED);
 	rig_done(&r);
 }
 
@@ -167,7 +168,8 @@ TEST(a_zygote_that_is_killed_is_replaced_and_nobody_notices)
 		name_of(i, id);
 		rig_create(&r, id, "");
 	}
-	for (unsigned i = 0; i < 10; i++) fd_close(rig_expect(&r, MSG_attached, NULL).fd);
+	for (unsigned i = 0; i < 10; i++)
+		fd_close(rig_expect(&r, MSG_attached, NULL).fd);
 	rig_done(&r);
 }
 
@@ -294,7 +296,8 @@ TEST(servers_side_by_side_share_no_ids)
 	rig_create(&two, "a", "");
 	fd_close(rig_expect(&one, MSG_attached, "a").fd);
 	fd_close(rig_expect(&two, MSG_attached, "a").fd);
-	ASSERT_TRUE(rig_record_number(&one, "a", "base_id ") >> 24 != rig_record_number(&two, "a", "base_id ") >> 24);
+	ASSERT_TRUE(rig_record_number(&one, "a", "base_id ") >> 24 !=
+		    rig_record_number(&two, "a", "base_id ") >> 24);
 	rig_done(&one);
 	rig_create(&two, "b", "");
 	fd_close(rig_expect(&two, MSG_attached, "b").fd);
@@ -306,7 +309,8 @@ TESTS(RUN(fifty_at_once_are_all_made_and_all_go), RUN(an_id_of_128_characters_is
       RUN(wishes_that_cannot_be_are_answered_and_cost_nothing),
       RUN(two_removals_are_one_and_who_asks_again_meanwhile_gets_a_new_one),
       RUN(one_that_is_removed_while_it_is_made_is_refused_and_gone),
-      RUN(an_agent_that_is_killed_is_gone_with_everything), RUN(a_zygote_that_is_killed_is_replaced_and_nobody_notices),
+      RUN(an_agent_that_is_killed_is_gone_with_everything),
+      RUN(a_zygote_that_is_killed_is_replaced_and_nobody_notices),
       RUN(a_front_that_dies_is_replaced_and_the_next_is_told_of_all),
       RUN(a_keeper_that_is_killed_is_replaced_and_its_sandboxes_live_on),
       RUN(after_the_death_of_everything_the_next_start_takes_over_what_lives),

@@ -275,6 +275,7 @@ static int on_said(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t
 	struct msg_ready ready;
 	struct msg_usage usage;
 	struct msg_gone gone;
+	struct msg_parked parked;
 	struct frame f;
 
 	ASSERT_EQ(frame_reader_next(&reader, &f), 1);
@@ -298,6 +299,9 @@ static int on_said(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t
 		COPY(s->id, usage.id);
 		s->why = usage.known;
 		s->pids = usage.pids;
+	} else if (msg_parked_parse(&f, &parked) == 0) {
+		s->ready = parked.ready;
+		s->why = parked.full;
 	}
 	return 0;
 }
@@ -308,6 +312,8 @@ struct said rig_hear(struct rig *r)
 
 	do {
 		s = (struct said){.fd = -1};
+		/* What the kernel did not take at once, when many wishes were sent. */
+		ASSERT_OK(link_flush(r->control));
 		wait_for_input(link_fd(r->control), "the keeper's next message");
 		ASSERT_OK(link_read(r->control, 1, on_said, &s));
 	} while (s.type == MSG_hello);
@@ -342,6 +348,13 @@ void rig_inspect(struct rig *r, const char *id)
 	struct msg_inspect m = {.id = wire_text_of(id)};
 
 	ASSERT_OK(LINK_SEND(r->control, 0, inspect, &m, NULL, 0));
+}
+
+void rig_park(struct rig *r, unsigned want)
+{
+	struct msg_park m = {.want = want};
+
+	ASSERT_OK(LINK_SEND(r->control, 0, park, &m, NULL, 0));
 }
 
 void rig_send_garbage(struct rig *r)
@@ -430,12 +443,30 @@ void rig_wait_gone(pid_t pid)
 	if (fd >= 0) wait_for_input(fd, "the end of a process");
 }
 
+/* The directories are called by their runs. */
+static void rig_read_record(const struct rig *r, const char *id, char *text, size_t size)
+{
+	char path[512], line[160];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof path, "%s/state/sandboxes", r->dir);
+	(void)snprintf(line, sizeof line, "\nid %s\n", id);
+	dir = opendir(path);
+	while (!found && (entry = readdir(dir))) {
+		(void)snprintf(path, sizeof path, "%s/state/sandboxes/%.64s/record", r->dir, entry->d_name);
+		found = entry->d_name[0] != '.' && fd_read_file(AT_FDCWD, path, text, size) > 0 && strstr(text, line);
+	}
+	closedir(dir);
+	if (!found) fail_msg("there is no record of '%s'", id);
+}
+
 unsigned long long rig_record_number(const struct rig *r, const char *id, const char *name)
 {
-	char path[512], text[2048], *at;
+	char text[2048], *at;
 
-	(void)snprintf(path, sizeof path, "%s/state/sandboxes/%s/record", r->dir, id);
-	ASSERT_TRUE(fd_read_file(AT_FDCWD, path, text, sizeof text) > 0);
+	rig_read_record(r, id, text, sizeof text);
 	at = strstr(text, name);
 	ASSERT_TRUE(at != NULL);
 	return strtoull(at + strlen(name), NULL, 10);

@@ -25,10 +25,11 @@ struct rig {
 
 /* A message of the keeper. The texts are copies. */
 struct said {
-	uint16_t type;          /* MSG_attached, MSG_refused, MSG_gone, MSG_ready, MSG_usage */
+	uint16_t type;          /* MSG_attached, MSG_refused, MSG_gone, MSG_ready, MSG_usage, MSG_parked */
 	char id[129], run[37], text[256];
 	unsigned why;
 	uint32_t limit, pids;
+	uint32_t ready;         /* of `parked`; WHY is its `full` */
 	int fd;                 /* of `attached`; the test's to close */
 };
 
@@ -56,6 +57,7 @@ void rig_done(struct rig *r);
 void rig_create(struct rig *r, const char *id, const char *instance);
 void rig_remove(struct rig *r, const char *id);
 void rig_inspect(struct rig *r, const char *id);
+void rig_park(struct rig *r, unsigned want);
 void rig_send_garbage(struct rig *r);
 struct said rig_hear(struct rig *r);
 

@@ -23,7 +23,8 @@ static struct record example(void)
 	};
 
 	memset(rec.id, 'z', SANDBOX_ID_MAX);
-	for (unsigned i = 0; i < RECORD_COOKIE; i++) rec.cookie[i] = (uint8_t)(i * 37);
+	for (unsigned i = 0; i < RECORD_COOKIE; i++)
+		rec.cookie[i] = (uint8_t)(i * 37);
 	return rec;
 }
 
@@ -46,13 +47,24 @@ TEST(a_record_comes_back_as_it_was)
 	ASSERT_EQ(got.created_ms, rec.created_ms);
 }
 
+TEST(a_record_of_nobodys_sandbox_has_no_id)
+{
+	struct record rec = example(), got;
+	char text[RECORD_MAX];
+
+	rec.id[0] = '\0';
+	ASSERT_OK(record_parse(text, record_format(&rec, text), &got, NULL));
+	ASSERT_STR(got.id, "");
+}
+
 TEST(a_record_that_is_cut_anywhere_is_none)
 {
 	struct record rec = example(), got;
 	char text[RECORD_MAX];
 	size_t len = record_format(&rec, text);
 
-	for (size_t cut = 0; cut < len; cut++) ASSERT_EQ(record_parse(text, cut, &got, NULL), -EINVAL);
+	for (size_t cut = 0; cut < len; cut++)
+		ASSERT_EQ(record_parse(text, cut, &got, NULL), -EINVAL);
 }
 
 struct damage {
@@ -98,7 +110,7 @@ TEST(a_record_with_anything_wrong_in_it_is_none)
 
 		ASSERT_TRUE(at != NULL);
 		(void)snprintf(damaged, sizeof damaged, "%.*s%s%s", (int)(at - text), text, damages[i].to,
-		               at + strlen(damages[i].from));
+			       at + strlen(damages[i].from));
 		if (record_parse(damaged, strlen(damaged), &got, NULL) != -EINVAL)
 			fail_msg("taken for good: '%s' for '%s'", damages[i].to, damages[i].from);
 	}
@@ -135,6 +147,6 @@ TEST(a_record_is_replaced_whole_and_leaves_no_temporary)
 	ASSERT_OK(rmdir(dir));
 }
 
-TESTS(RUN(a_record_comes_back_as_it_was), RUN(a_record_that_is_cut_anywhere_is_none),
+TESTS(RUN(a_record_comes_back_as_it_was), RUN(a_record_of_nobodys_sandbox_has_no_id), RUN(a_record_that_is_cut_anywhere_is_none),
       RUN(a_record_with_anything_wrong_in_it_is_none), RUN(a_nul_byte_or_too_much_of_it_is_refused),
       RUN(a_record_is_replaced_whole_and_leaves_no_temporary))

@@ -1,0 +1,178 @@
+#include "keeper/ahead.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "keeper/ending.h"
+#include "keeper/front.h"
+#include "keeper/keeper.h"
+#include "keeper/limits.h"
+#include "keeper/sandbox.h"
+#include "loop/loop.h"
+
+static bool is_coming(const struct sandbox *s)
+{
+	return s->state == SANDBOX_WAITING || s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING;
+}
+
+static unsigned count(const struct keeper *k, bool coming)
+{
+	unsigned n = 0;
+
+	for (const struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s))
+		n += s->state == SANDBOX_PARKED || (coming && is_coming(s));
+	return n;
+}
+
+/* New ones are put in front of the others. */
+static struct sandbox *oldest(const struct keeper *k)
+{
+	struct sandbox *found = NULL;
+
+	for (struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s))
+		if (s->state == SANDBOX_PARKED) found = s;
+	return found;
+}
+
+static bool is_full(const struct keeper *k)
+{
+	return keeper_count_staying(k) >= k->settings->max_sandboxes;
+}
+
+/* ---- how many ---- */
+
+void ahead_wish(struct keeper *k, unsigned want)
+{
+	k->ahead.wished = true;
+	k->ahead.want = want;
+	k->ahead.failed = false;
+	k->ahead.answer_due = true;
+	keeper_pump(k);
+}
+
+void ahead_refill(struct keeper *k)
+{
+	struct ahead *a = &k->ahead;
+
+	if (!a->wished) return;
+	for (unsigned ready = count(k, false); ready > a->want; ready--)
+		sandbox_end(oldest(k), GONE_REMOVED, "too many were made ahead");
+	if (a->failed) return;
+	for (unsigned have = count(k, true); have < a->want && !is_full(k); have++)
+		sandbox_line_up(k, "", k->settings->instance);
+}
+
+void ahead_tell(struct keeper *k)
+{
+	struct ahead *a = &k->ahead;
+	unsigned ready = count(k, false);
+	bool full = count(k, true) < a->want && is_full(k);
+
+	if (!a->wished || (!a->answer_due && ready == a->told_ready && full == a->told_full)) return;
+	a->answer_due = false;
+	a->told_ready = ready;
+	a->told_full = full;
+	front_parked(k->front, ready, full);
+}
+
+bool ahead_make_room(struct keeper *k)
+{
+	for (struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s)) {
+		if (!is_coming(s)) continue;
+		sandbox_give_up(s);
+		return true;
+	}
+	return false;
+}
+
+/* ---- one of them ---- */
+
+void ahead_arrived(struct sandbox *s)
+{
+	sandbox_become(s, SANDBOX_PARKED);
+	log_event(LOG_DEBUG, "sandbox_made_ahead", "run", s->record.run, NULL);
+}
+
+void ahead_failed(struct sandbox *s, const struct err *e)
+{
+	s->keeper->ahead.failed = true;
+	log_event(LOG_WARN, "sandbox_not_made_ahead", "why", e->text, NULL);
+	sandbox_give_up(s);
+}
+
+/* On a work thread. */
+static void write_claim(void *ctx)
+{
+	struct sandbox *s = ctx;
+	auto_close int dir_fd = sandbox_open_dir(s);
+
+	s->work_err = ERR_NONE;
+	s->work_err.code = dir_fd < 0 ? err_set(&s->work_err, dir_fd, "open the sandbox's directory")
+				      : record_write(dir_fd, &s->record, &s->work_err);
+}
+
+/* One that was taken over has no link for a front yet. */
+static int link_for_front(struct sandbox *s)
+{
+	if (s->front_fds[0] < 0) s->front_fds[0] = sandbox_connect_front(s);
+	return s->front_fds[0] < 0 ? s->front_fds[0] : 0;
+}
+
+/* On a work thread, after the answer. */
+static void sync_claim(void *ctx)
+{
+	auto_close int dir_fd = sandbox_open_dir(ctx);
+
+	if (dir_fd >= 0) (void)record_sync(dir_fd);
+}
+
+static void on_claim_synced(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	ending_advance(s);
+}
+
+static void on_claim_written(void *ctx)
+{
+	struct sandbox *s = ctx;
+	struct err e = s->work_err;
+
+	s->working--;
+	if (s->state != SANDBOX_CLAIMING) {
+		ending_advance(s);
+		return;
+	}
+	if (e.code == 0) e.code = link_for_front(s);
+	if (e.code < 0) {
+		if (!e.text[0]) (void)err_set(&e, e.code, "reach the agent");
+		sandbox_refuse(s, &e);
+		return;
+	}
+	sandbox_hand_over(s);
+	s->working++;
+	loop_work(s->keeper->loop, sync_claim, on_claim_synced, s);
+	keeper_pump(s->keeper);
+}
+
+bool ahead_claim(struct keeper *k, const char *id, const char *instance)
+{
+	struct sandbox *s = oldest(k);
+
+	if (!s) return false;
+	keeper_drop(k, s);
+	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
+	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
+	s->record.created_ms = clock_wall_ms();
+	keeper_add(k, s);
+	sandbox_become(s, SANDBOX_CLAIMING);
+	s->working++;
+	loop_work(k->loop, write_claim, on_claim_written, s);
+	return true;
+}
