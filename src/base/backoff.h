@@ -4,12 +4,12 @@
 #include <stdint.h>
 
 struct backoff {
-	unsigned deaths;        /* in a row */
-	uint64_t last_ms;       /* when the last one was */
+	unsigned deaths;  /* in a row */
+	uint64_t last_ms; /* when the last one was */
 };
 
-#define BACKOFF_CALM_MS  60000  /* a life of this length forgives what came before */
-#define BACKOFF_FREE     3      /* deaths in a row that cost no wait */
+#define BACKOFF_CALM_MS  60000 /* a life of this length forgives what came before */
+#define BACKOFF_FREE     3     /* deaths in a row that cost no wait */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  5000
 

@@ -18,7 +18,8 @@
 #define FIRST_FD 3
 #define ARGS_MAX 32
 
-/* The child's side; only calls that are safe between fork and exec of a program with threads. Returns what failed. */
+/* The child's side; only calls that are safe between fork and exec of a program with threads. Returns what
+ * failed. */
 static int become(const struct program *p, const char *path, char *const argv[], const int *fds)
 {
 	static char *const no_environment[] = {NULL};
@@ -31,16 +32,18 @@ static int become(const struct program *p, const char *path, char *const argv[],
 	for (size_t i = 0; i < p->fd_count; i++) {
 		if (dup2(fds[i], FIRST_FD + (int)i) < 0) return errno;
 	}
-	for (int signo = 1; signo < SIGRTMAX; signo++) (void)signal(signo, SIG_DFL);
+	for (int signo = 1; signo < SIGRTMAX; signo++)
+		(void)signal(signo, SIG_DFL);
 	if (!p->keep_signal_mask) {
 		sigset_t none;
 
 		sigemptyset(&none);
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	}
-	if (p->drop && (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 || setresuid(p->uid, p->uid, p->uid) < 0))
+	if (p->drop && (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+			setresuid(p->uid, p->uid, p->uid) < 0))
 		return errno;
-	(void)setsid();         /* the terminal's signals are for `tombolo serve` alone */
+	(void)setsid(); /* the terminal's signals are for `tombolo serve` alone */
 	if (chdir("/") < 0) return errno;
 	(void)execve(path, argv, no_environment);
 	return errno;
@@ -57,13 +60,17 @@ static int find(const char *name, char path[PATH_MAX], struct err *e)
 	own[n] = '\0';
 	*strrchr(own, '/') = '\0';
 	if (snprintf(path, PATH_MAX, "%s/%s", own, name) < PATH_MAX && access(path, X_OK) == 0) return 0;
-	if (snprintf(path, PATH_MAX, "%s/../libexec/tombolo/%s", own, name) < PATH_MAX && access(path, X_OK) == 0) return 0;
-	if (snprintf(path, PATH_MAX, "%s/../%s/%s", own, room ? room + 1 : name, name) < PATH_MAX && access(path, X_OK) == 0)
+	if (snprintf(path, PATH_MAX, "%s/../libexec/tombolo/%s", own, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if (snprintf(path, PATH_MAX, "%s/../%s/%s", own, room ? room + 1 : name, name) < PATH_MAX &&
+	    access(path, X_OK) == 0)
 		return 0;
 	return err_say(e, -ENOENT, "there is no program %s in %s", name, own);
 }
 
-/* Copies above every number that the child will give away, so that no dup2() covers one that is still needed. */
+/* Copies above every number that the child will give away, so that no dup2() covers one that is still needed.
+ */
 static int lift_fds(const struct program *p, int lifted[PROGRAM_FDS_MAX], struct err *e)
 {
 	for (size_t i = 0; i < p->fd_count; i++) {
@@ -71,7 +78,8 @@ static int lift_fds(const struct program *p, int lifted[PROGRAM_FDS_MAX], struct
 		if (lifted[i] < 0) {
 			int r = -errno;
 
-			while (i--) fd_close(lifted[i]);
+			while (i--)
+				fd_close(lifted[i]);
 			return err_set(e, r, "pass descriptors to %s", p->name);
 		}
 	}
@@ -84,7 +92,8 @@ static int await_exec(pid_t pid, int told_fd, const struct program *p, struct er
 	int code = 0;
 	ssize_t n;
 
-	do n = read(told_fd, &code, sizeof code);
+	do
+		n = read(told_fd, &code, sizeof code);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0) return 0;
 	(void)waitpid(pid, NULL, 0);
@@ -99,7 +108,8 @@ int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 	pid_t pid;
 	int r;
 
-	for (size_t i = 0; p->args && p->args[i] && i < ARGS_MAX - 2; i++) argv[1 + i] = p->args[i];
+	for (size_t i = 0; p->args && p->args[i] && i < ARGS_MAX - 2; i++)
+		argv[1 + i] = p->args[i];
 	r = find(p->name, path, e);
 	if (r < 0) return r;
 	if (pipe2(told, O_CLOEXEC) < 0) return err_set(e, -errno, "run %s", p->name);
@@ -120,7 +130,8 @@ int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 		_exit(127);
 	}
 	r = pid < 0 ? err_set(e, -errno, "run %s", p->name) : 0;
-	for (size_t i = 0; i < p->fd_count; i++) fd_close(lifted[i]);
+	for (size_t i = 0; i < p->fd_count; i++)
+		fd_close(lifted[i]);
 	fd_close(tell_fd);
 	close(told[1]);
 	if (r == 0) r = await_exec(pid, told[0], p, e);

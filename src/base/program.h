@@ -8,12 +8,12 @@
 struct err;
 
 struct program {
-	const char *name;               /* "tombolo-keeper": looked for next to the running program */
-	const char *const *args;        /* its arguments after the name, ended by NULL; NULL for none */
-	const int *fds;                 /* these become its descriptors 3, 4, ... */
-	size_t fd_count;                /* at most PROGRAM_FDS_MAX */
-	bool keep_signal_mask;          /* otherwise no signal is blocked in it */
-	bool drop;                      /* become UID and GID, without other groups, before the program runs */
+	const char *name;        /* "tombolo-keeper": looked for next to the running program */
+	const char *const *args; /* its arguments after the name, ended by NULL; NULL for none */
+	const int *fds;          /* these become its descriptors 3, 4, ... */
+	size_t fd_count;         /* at most PROGRAM_FDS_MAX */
+	bool keep_signal_mask;   /* otherwise no signal is blocked in it */
+	bool drop;               /* become UID and GID, without other groups, before the program runs */
 	uid_t uid;
 	gid_t gid;
 };
@@ -21,8 +21,8 @@ struct program {
 #define PROGRAM_FDS_MAX 16
 
 /*
- * Empty environment, working directory "/", a session of its own; standard input and output are /dev/null, standard error
- * is ours. 0 once the program really runs; -ENOENT when there is none of that name.
+ * Empty environment, working directory "/", a session of its own; standard input and output are /dev/null,
+ * standard error is ours. 0 once the program really runs; -ENOENT when there is none of that name.
  */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 

@@ -1,6 +1,6 @@
 /*
- * serve.c - `tombolo serve`: settles everything that can be wrong before anything runs, each with a sentence of its own,
- * then hands over to the supervisor.
+ * serve.c - `tombolo serve`: settles everything that can be wrong before anything runs, each with a sentence
+ * of its own, then hands over to the supervisor.
  */
 #include "cli/serve.h"
 
@@ -37,7 +37,7 @@ struct server {
 	struct config config;
 	int lock_fd, config_fd;
 	int listen_fds[ADDRESSES_MAX];
-	struct address addresses[ADDRESSES_MAX];        /* as bound: a port 0 has become a real one */
+	struct address addresses[ADDRESSES_MAX]; /* as bound: a port 0 has become a real one */
 	int listen_count;
 };
 
@@ -62,10 +62,13 @@ static int refuse_second(int lock_fd, const char *path, struct err *e)
 
 	pid[n > 0 ? n : 0] = '\0';
 	pid[strcspn(pid, "\n")] = '\0';
-	return err_say(e, -EBUSY, "another server (pid %s) uses '%s': choose another directory with --state-dir", pid, path);
+	return err_say(e, -EBUSY,
+		       "another server (pid %s) uses '%s': choose another directory with --state-dir", pid,
+		       path);
 }
 
-/* What a killed server was starting just then holds its lock for another moment; a server that lives holds it longer. */
+/* What a killed server was starting just then holds its lock for another moment; a server that lives holds it
+ * longer. */
 static int take_lock(int fd)
 {
 	for (int i = 0; i < LOCK_TRIES; i++) {
@@ -82,7 +85,8 @@ static int lock_state(struct server *s, struct err *e)
 	auto_close int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char pid[16];
 
-	if (dir_fd < 0 || fchmod(dir_fd, 0700) < 0) return err_set(e, -errno, "open the state directory '%s'", path);
+	if (dir_fd < 0 || fchmod(dir_fd, 0700) < 0)
+		return err_set(e, -errno, "open the state directory '%s'", path);
 	auto_close int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) return err_set(e, -errno, "lock the state directory '%s'", path);
 	if (take_lock(fd) < 0) return refuse_second(fd, path, e);
@@ -101,7 +105,8 @@ static int explain_bind(int code, const struct address *a, struct err *e)
 
 	address_text(a, text);
 	if (code == -EADDRINUSE)
-		return err_say(e, code, "%s is in use by another program: choose another address with --listen", text);
+		return err_say(e, code,
+			       "%s is in use by another program: choose another address with --listen", text);
 	return err_set(e, code, "listen on %s", text);
 }
 
@@ -161,8 +166,8 @@ static void on_ready(void *ctx)
 		(void)printf(" http://%s", address);
 	}
 	address_text(&s->addresses[0], first);
-	(void)printf("  (try: curl -N http://%s/v1/sandbox/demo/exec%s -d '{\"argv\":[\"uname\",\"-a\"]}')\n", first,
-	             s->config.api_key[0] ? " -H \"Authorization: Bearer $SANDBOX_API_KEY\"" : "");
+	(void)printf("  (try: curl -N http://%s/v1/sandbox/demo/exec%s -d '{\"argv\":[\"uname\",\"-a\"]}')\n",
+		     first, s->config.api_key[0] ? " -H \"Authorization: Bearer $SANDBOX_API_KEY\"" : "");
 	(void)fflush(stdout);
 	tell_ready_fd(s);
 }
@@ -171,9 +176,10 @@ static void on_ready(void *ctx)
 
 static void help(void)
 {
-	(void)puts("usage: tombolo serve [OPTIONS]\n\nRuns the server in the foreground until SIGTERM. Each option is also a line\n"
-	           "`name = value` of the config file, and an environment variable. Flags win over the environment,\n"
-	           "the environment over the file.\n");
+	(void)puts("usage: tombolo serve [OPTIONS]\n\n"
+		   "Runs the server in the foreground until SIGTERM. Each option is also a line `name = value`\n"
+		   "of the config file, and an environment variable. Flags win over the environment, the\n"
+		   "environment over the file.\n");
 	config_help(stdout);
 }
 
@@ -195,7 +201,8 @@ static int set_up(struct server *s, struct err *e)
 
 static void tear_down(struct server *s)
 {
-	while (s->listen_count > 0) fd_close(s->listen_fds[--s->listen_count]);
+	while (s->listen_count > 0)
+		fd_close(s->listen_fds[--s->listen_count]);
 	fd_close(s->config_fd);
 	fd_close(s->lock_fd);
 	config_done(&s->config);

@@ -20,18 +20,18 @@
 #include "base/log.h"
 #include "base/program.h"
 
-#define STOP_PATIENCE_MS 60000  /* a thousand sandboxes take some seconds to clear */
+#define STOP_PATIENCE_MS 60000 /* a thousand sandboxes take some seconds to clear */
 #define FIXED_FDS        3
 
 struct supervisor {
 	const struct supervised *what;
 	int signal_fd;
-	int talk_fd;            /* to the keeper; -1: it said all it has to say */
-	pid_t keeper;           /* 0: none runs */
-	bool ready;             /* a keeper has served */
+	int talk_fd;  /* to the keeper; -1: it said all it has to say */
+	pid_t keeper; /* 0: none runs */
+	bool ready;   /* a keeper has served */
 	bool stopping, done;
-	int status;             /* our exit status */
-	uint64_t due_ms;        /* when to start the next keeper, or when to lose patience; 0: never */
+	int status;      /* our exit status */
+	uint64_t due_ms; /* when to start the next keeper, or when to lose patience; 0: never */
 	struct backoff backoff;
 };
 
@@ -47,9 +47,11 @@ static int start_keeper(struct supervisor *s, struct err *e)
 	/* Our mask stays on: a signal that comes before it listens must wait, not kill it. */
 	struct program p = {.name = "tombolo-keeper", .args = args, .fds = fds, .keep_signal_mask = true};
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return err_set(e, -errno, "make a socket pair");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, -errno, "make a socket pair");
 	fds[2] = ends[1];
-	for (size_t i = 0; i < what->listen_count; i++) fds[FIXED_FDS + i] = what->listen_fds[i];
+	for (size_t i = 0; i < what->listen_count; i++)
+		fds[FIXED_FDS + i] = what->listen_fds[i];
 	p.fd_count = FIXED_FDS + what->listen_count;
 	(void)snprintf(count, sizeof count, "%zu", what->listen_count);
 	r = program_start(&p, &s->keeper, e);
@@ -153,7 +155,8 @@ static void on_due(struct supervisor *s)
 		start_or_retry(s);
 		return;
 	}
-	(void)fputs("tombolo: the keeper does not end, killing it; the next start clears what it leaves\n", stderr);
+	(void)fputs("tombolo: the keeper does not end, killing it; the next start clears what it leaves\n",
+		    stderr);
 	(void)kill(s->keeper, SIGKILL);
 	s->due_ms = 0;
 }
@@ -194,7 +197,8 @@ int supervise(const struct supervised *what)
 		return EXIT_FAILURE;
 	}
 	start_or_retry(&s);
-	while (!s.done) turn(&s);
+	while (!s.done)
+		turn(&s);
 	fd_close(s.talk_fd);
 	fd_close(s.signal_fd);
 	return s.status;

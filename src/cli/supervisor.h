@@ -1,10 +1,10 @@
 /*
  * supervisor.h - keeps a keeper running. The last thing `tombolo serve` does.
  *
- * Theory of operation: we hold what must outlive a keeper: the state directory's lock, the settings, the listening
- * sockets. Whatever a dead keeper leaves behind becomes our child (we are the subreaper) and is reaped here; the next
- * keeper takes over its sandboxes. The keeper tells us over a socket when it serves, or why it cannot; when that socket
- * ends it knows that we are gone.
+ * Theory of operation: we hold what must outlive a keeper: the state directory's lock, the settings, the
+ * listening sockets. Whatever a dead keeper leaves behind becomes our child (we are the subreaper) and is
+ * reaped here; the next keeper takes over its sandboxes. The keeper tells us over a socket when it serves, or
+ * why it cannot; when that socket ends it knows that we are gone.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct supervised {
 	int lock_fd, config_fd;
 	const int *listen_fds;
 	size_t listen_count;
-	void (*on_ready)(void *ctx);    /* once, when the first keeper serves */
+	void (*on_ready)(void *ctx); /* once, when the first keeper serves */
 	void *ctx;
 };
 

@@ -52,7 +52,8 @@ int address_parse(const char *text, struct address *ret, struct err *e)
 	long port;
 	bool ok;
 
-	if (!colon) return err_say(e, -EINVAL, "'%s' has no port: write HOST:PORT, such as 127.0.0.1:8787", text);
+	if (!colon)
+		return err_say(e, -EINVAL, "'%s' has no port: write HOST:PORT, such as 127.0.0.1:8787", text);
 	port = port_of(colon + 1);
 	if (port < 0) return err_say(e, -EINVAL, "'%s' is no port (0 to 65535)", colon + 1);
 	len = (size_t)(colon - text);
@@ -67,7 +68,8 @@ int address_parse(const char *text, struct address *ret, struct err *e)
 		ok = set_ipv4(&a, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port);
 	}
 	if (!ok)
-		return err_say(e, -EINVAL, "'%s' is no address: write an IPv4, an IPv6 in brackets, or localhost", host);
+		return err_say(e, -EINVAL,
+			       "'%s' is no address: write an IPv4, an IPv6 in brackets, or localhost", host);
 	*ret = a;
 	return 0;
 }
@@ -81,7 +83,8 @@ int addresses_parse(const char *text, struct address ret[ADDRESSES_MAX], struct 
 		char one[ADDRESS_TEXT];
 		int r;
 
-		if (count == ADDRESSES_MAX) return err_say(e, -EINVAL, "more than %d addresses", ADDRESSES_MAX);
+		if (count == ADDRESSES_MAX)
+			return err_say(e, -EINVAL, "more than %d addresses", ADDRESSES_MAX);
 		(void)snprintf(one, sizeof one, "%.*s", (int)len, at);
 		r = address_parse(one + strspn(one, " "), &ret[count], e);
 		if (r < 0) return r;

@@ -6,7 +6,7 @@
 
 struct err;
 
-#define ADDRESS_TEXT 64         /* "[ipv6]:65535" and a NUL */
+#define ADDRESS_TEXT  64 /* "[ipv6]:65535" and a NUL */
 #define ADDRESSES_MAX 8
 
 struct address {

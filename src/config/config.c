@@ -1,5 +1,6 @@
 /*
- * config.c - the table at work. Every source ends in config_set(), so a value is judged the same wherever it is from.
+ * config.c - the table at work. Every source ends in config_set(), so a value is judged the same wherever it
+ * is from.
  */
 #include "config/config.h"
 
@@ -22,21 +23,21 @@
 enum type { TEXT, SECRET, BOOL, COUNT, BYTES, MILLIS, ADDRESSES };
 
 struct option {
-	const char *name;       /* with dashes */
+	const char *name; /* with dashes */
 	enum type type;
 	const char *standard, *contract, *allowed, *help;
-	size_t offset;          /* of the field in struct config */
+	size_t offset; /* of the field in struct config */
 };
 
 #define NAME_ROOM 64
 
 static const struct option options[] = {
-#define OPTION(name, type, standard, contract, allowed, help)                                                \
+#define OPTION(name, type, standard, contract, allowed, help) \
 	{#name, type, standard, contract, allowed, help, offsetof(struct config, name)},
 #include "config/options.def"
 };
 
-#define FIELD(type, c, o) ((config_type_##type *)((char *)(c) + (o)->offset))
+#define FIELD(type, c, o)       ((config_type_##type *)((char *)(c) + (o)->offset))
 #define CONST_FIELD(type, c, o) ((const config_type_##type *)((const char *)(c) + (o)->offset))
 
 /* state_dir answers to "state-dir"; LEN bytes of NAME are looked at. */
@@ -78,15 +79,17 @@ static void set_text(char **at, const char *value)
 	*at = mem_strdup(value);
 }
 
-static int refuse(const struct option *o, const char *value, const char *from, const char *wanted, struct err *e)
+static int refuse(const struct option *o, const char *value, const char *from, const char *wanted,
+		  struct err *e)
 {
 	char name[NAME_ROOM];
 
 	return err_say(e, -EINVAL, "%s: %s cannot be '%.60s': %s", from, spell(o, false, name),
-	               o->type == SECRET ? "..." : value, wanted);
+		       o->type == SECRET ? "..." : value, wanted);
 }
 
-static int set_addresses(struct config *c, const struct option *o, const char *value, const char *from, struct err *e)
+static int set_addresses(struct config *c, const struct option *o, const char *value, const char *from,
+			 struct err *e)
 {
 	struct address list[ADDRESSES_MAX];
 	int r = addresses_parse(value, list, e);
@@ -99,7 +102,8 @@ static int set_addresses(struct config *c, const struct option *o, const char *v
 	return 0;
 }
 
-static int set_value(struct config *c, const struct option *o, const char *value, const char *from, struct err *e)
+static int set_value(struct config *c, const struct option *o, const char *value, const char *from,
+		     struct err *e)
 {
 	char wanted[128];
 	uint64_t n;
@@ -108,15 +112,18 @@ static int set_value(struct config *c, const struct option *o, const char *value
 	case TEXT:
 	case SECRET:
 		(void)snprintf(wanted, sizeof wanted, "it is one of %s", o->allowed);
-		if (o->allowed[0] && !value_is_word_of(value, o->allowed)) return refuse(o, value, from, wanted, e);
+		if (o->allowed[0] && !value_is_word_of(value, o->allowed))
+			return refuse(o, value, from, wanted, e);
 		set_text(FIELD(TEXT, c, o), value);
 		return 0;
 	case BOOL:
-		if (!value_bool(value, FIELD(BOOL, c, o))) return refuse(o, value, from, "it is yes or no", e);
+		if (!value_bool(value, FIELD(BOOL, c, o)))
+			return refuse(o, value, from, "it is yes or no", e);
 		return 0;
 	case COUNT:
 		(void)snprintf(wanted, sizeof wanted, "it is a number within %s", o->allowed);
-		if (!value_count(value, &n) || !value_is_within(n, o->allowed)) return refuse(o, value, from, wanted, e);
+		if (!value_count(value, &n) || !value_is_within(n, o->allowed))
+			return refuse(o, value, from, wanted, e);
 		*FIELD(COUNT, c, o) = (uint32_t)n;
 		return 0;
 	case BYTES:
@@ -125,8 +132,7 @@ static int set_value(struct config *c, const struct option *o, const char *value
 	case MILLIS:
 		if (value_millis(value, FIELD(MILLIS, c, o))) return 0;
 		return refuse(o, value, from, "it is a time such as 15000 (ms) or 15s", e);
-	case ADDRESSES:
-		return set_addresses(c, o, value, from, e);
+	case ADDRESSES: return set_addresses(c, o, value, from, e);
 	}
 	return -EINVAL;
 }
@@ -135,7 +141,9 @@ int config_set(struct config *c, const char *name, const char *value, const char
 {
 	const struct option *o = option_find(name, strlen(name));
 
-	if (!o) return err_say(e, -EINVAL, "%s: there is no option '%.60s' (see: tombolo serve --help)", from, name);
+	if (!o)
+		return err_say(e, -EINVAL, "%s: there is no option '%.60s' (see: tombolo serve --help)", from,
+			       name);
 	return set_value(c, o, value, from, e);
 }
 
@@ -175,7 +183,8 @@ static const char *find_env(char *const environ_[], const char *prefix, const ch
 	for (; *environ_; environ_++) {
 		const char *at = *environ_;
 
-		if (strncmp(at, prefix, prefix_len) != 0 || strncmp(at + prefix_len, name, len) != 0) continue;
+		if (strncmp(at, prefix, prefix_len) != 0 || strncmp(at + prefix_len, name, len) != 0)
+			continue;
 		if (at[prefix_len + len] == '=') return at + prefix_len + len + 1;
 	}
 	return NULL;
@@ -201,19 +210,22 @@ static int load_env(struct config *c, char *const environ_[], struct err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(options) && r == 0; i++) r = load_env_option(c, &options[i], environ_, e);
+	for (size_t i = 0; i < ARRAY_LEN(options) && r == 0; i++)
+		r = load_env_option(c, &options[i], environ_, e);
 	return r;
 }
 
-/* One flag at ARGV[*AT], which moves to its last word. Only the option NAMED is taken when that is not NULL. */
-static int load_flag(struct config *c, int argc, char *const argv[], int *at, const char *named, struct err *e)
+/* One flag at ARGV[*AT], which moves to its last word. With NAMED, only the option of that name is taken. */
+static int load_flag(struct config *c, int argc, char *const argv[], int *at, const char *named,
+		     struct err *e)
 {
 	const char *word = argv[*at], *value = NULL;
 	const struct option *o;
 	size_t len;
 
 	if (strncmp(word, "--", 2) != 0)
-		return err_say(e, -EINVAL, "what is '%.60s'? Options begin with -- (see: tombolo serve --help)", word);
+		return err_say(e, -EINVAL,
+			       "what is '%.60s'? Options begin with -- (see: tombolo serve --help)", word);
 	len = strcspn(word + 2, "=");
 	o = option_find(word + 2, len);
 	if (!o) return err_say(e, -EINVAL, "there is no option '%.60s' (see: tombolo serve --help)", word);
@@ -229,7 +241,8 @@ static int load_flags(struct config *c, int argc, char *const argv[], const char
 {
 	int r = 0;
 
-	for (int at = 1; at < argc && r == 0; at++) r = load_flag(c, argc, argv, &at, named, e);
+	for (int at = 1; at < argc && r == 0; at++)
+		r = load_flag(c, argc, argv, &at, named, e);
 	return r;
 }
 
@@ -246,7 +259,8 @@ static int load_key_file(struct config *c, struct err *e)
 		return -EINVAL;
 	}
 	text[strcspn(text, "\r\n")] = '\0';
-	if (!text[0]) return err_say(e, -EINVAL, "the key file '%s' begins with an empty line", c->api_key_file);
+	if (!text[0])
+		return err_say(e, -EINVAL, "the key file '%s' begins with an empty line", c->api_key_file);
 	set_text(&c->api_key, text);
 	explicit_bzero(text, sizeof text);
 	return 0;
@@ -280,14 +294,16 @@ int config_check(const struct config *c, struct err *e)
 		if (address_is_loopback(&list[i])) continue;
 		address_text(&list[i], text);
 		return err_say(e, -EINVAL,
-		               "others can reach %s: set a key (--api-key-file or SANDBOX_API_KEY), or listen on 127.0.0.1", text);
+			       "others can reach %s: set a key (--api-key-file or SANDBOX_API_KEY), or "
+			       "listen on 127.0.0.1",
+			       text);
 	}
 	return 0;
 }
 
 /* ---- from program to program: "name=value" and a NUL, for every option ---- */
 
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+#define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 #define WRITTEN_MAX (64u << 10)
 
 static void write_option(FILE *out, const struct config *c, const struct option *o)
@@ -318,7 +334,8 @@ int config_write(const struct config *c, int *ret_fd, struct err *e)
 	if (fd < 0) return err_set(e, -errno, "make the memory file for the settings");
 	out = open_memstream(&text, &len);
 	if (!out) abort();
-	for (size_t i = 0; i < ARRAY_LEN(options); i++) write_option(out, c, &options[i]);
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		write_option(out, c, &options[i]);
 	(void)fclose(out);
 	r = fd_write_all(fd, text, len);
 	explicit_bzero(text, len);
@@ -334,7 +351,8 @@ int config_read_fd(int fd, struct config *c, struct err *e)
 	int r = 0;
 
 	if (fstat(fd, &st) < 0) return err_set(e, -errno, "read the settings");
-	if (st.st_size <= 0 || st.st_size > (off_t)WRITTEN_MAX) return err_say(e, -EINVAL, "these are no settings");
+	if (st.st_size <= 0 || st.st_size > (off_t)WRITTEN_MAX)
+		return err_say(e, -EINVAL, "these are no settings");
 	size_t len = (size_t)st.st_size;
 	auto_free char *text = mem_new(len + 1);
 	/* pread: two programs share the descriptor's offset. */
@@ -374,8 +392,10 @@ void config_help(FILE *out)
 		const char *hint = value_hint(o);
 		char flag[NAME_ROOM], env[NAME_ROOM];
 
-		(void)fprintf(out, "  --%s%s%s\n      %s\n      ", spell(o, false, flag), hint ? " " : "", hint ? hint : "", o->help);
+		(void)fprintf(out, "  --%s%s%s\n      %s\n      ", spell(o, false, flag), hint ? " " : "",
+			      hint ? hint : "", o->help);
 		if (o->standard[0]) (void)fprintf(out, "default %s; ", o->standard);
-		(void)fprintf(out, "environment TOMBOLO_%s%s%s\n", spell(o, true, env), o->contract[0] ? " or " : "", o->contract);
+		(void)fprintf(out, "environment TOMBOLO_%s%s%s\n", spell(o, true, env),
+			      o->contract[0] ? " or " : "", o->contract);
 	}
 }

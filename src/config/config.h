@@ -2,8 +2,9 @@
  * config.h - the settings of a server, from one table (options.def): defaults, then the config file, then the
  * environment, then flags; the later wins.
  *
- * `tombolo serve` resolves them once and hands the result to its keeper and front in a sealed memory file, so that no
- * setting, and above all no key, is in anybody's arguments or environment. Only main files include this.
+ * `tombolo serve` resolves them once and hands the result to its keeper and front in a sealed memory file, so
+ * that no setting, and above all no key, is in anybody's arguments or environment. Only main files include
+ * this.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ typedef bool config_type_BOOL;
 typedef uint32_t config_type_COUNT;
 typedef uint64_t config_type_BYTES;
 typedef uint64_t config_type_MILLIS;
-typedef char *config_type_ADDRESSES;    /* the text; see address.h */
+typedef char *config_type_ADDRESSES; /* the text; see address.h */
 
 struct config {
 #define OPTION(name, type, standard, contract, allowed, help) config_type_##type name;
@@ -31,8 +32,8 @@ void config_init(struct config *c);
 void config_done(struct config *c);
 
 /*
- * Defaults, the file named by --config or TOMBOLO_CONFIG, ENVIRON, and the flags ARGV[1..]. Reads the key file.
- * 0; -EINVAL with a sentence that names the place and what is allowed there: print it and exit with 2.
+ * Defaults, the file named by --config or TOMBOLO_CONFIG, ENVIRON, and the flags ARGV[1..]. Reads the key
+ * file. 0; -EINVAL with a sentence that names the place and what is allowed there: print it and exit with 2.
  * *C must be initialised; after a failure it is half set and still to be done.
  */
 int config_load(struct config *c, int argc, char *const argv[], char *const environ_[], struct err *e);

@@ -14,10 +14,10 @@
 struct reading {
 	const char *path;
 	FILE *file;
-	unsigned line;          /* the one being read, from 1 */
+	unsigned line; /* the one being read, from 1 */
 	struct config *config;
 	struct err *e;
-	int failed;             /* what config_set() said */
+	int failed; /* what config_set() said */
 };
 
 static int refuse_line(struct reading *r, const char *why)

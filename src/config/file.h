@@ -1,4 +1,5 @@
-/* file.h - the config file: INI without sections, lines `name = value`, comments from # or ; at a line's begin. */
+/* file.h - the config file: INI without sections, lines `name = value`, comments from # or ; at a line's
+ * begin. */
 #pragma once
 
 struct config;

@@ -13,7 +13,8 @@ struct unit {
 };
 
 static const struct unit sizes[] = {
-	{"", 1}, {"B", 1}, {"K", 1u << 10}, {"KiB", 1u << 10}, {"M", 1u << 20}, {"MiB", 1u << 20}, {"G", 1u << 30}, {"GiB", 1u << 30},
+	{"", 1},         {"B", 1},          {"K", 1u << 10}, {"KiB", 1u << 10},
+	{"M", 1u << 20}, {"MiB", 1u << 20}, {"G", 1u << 30}, {"GiB", 1u << 30},
 };
 
 static const struct unit times[] = {

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define SLOT_SHIFT 16
+#define SLOT_SHIFT  16
 #define BLOCK_SHIFT 24
 
 #define RECLAIM_TRIES   500
@@ -23,16 +23,16 @@
 
 struct block {
 	unsigned number;
-	int fd;                         /* holds the lock */
+	int fd; /* holds the lock */
 	unsigned used;
 	bool taken[BLOCK_SLOTS];
-	unsigned next;                  /* where to look first: a slot just given back rests for a while */
+	unsigned next; /* where to look first: a slot just given back rests for a while */
 };
 
 struct blocks {
 	int dir_fd;
 	char *owner;
-	struct block *list[BLOCK_LAST + 1];     /* by number; NULL: not ours */
+	struct block *list[BLOCK_LAST + 1]; /* by number; NULL: not ours */
 };
 
 /* A server whose state directory holds no sandbox (or is gone) has no use for its ids. */
@@ -46,7 +46,8 @@ static bool owner_is_gone(const char *owner)
 	if (snprintf(path, sizeof path, "%s/sandboxes", owner) >= (int)sizeof path) return false;
 	dir = opendir(path);
 	if (!dir) return errno == ENOENT;
-	while (empty && (entry = readdir(dir))) empty = entry->d_name[0] == '.';
+	while (empty && (entry = readdir(dir)))
+		empty = entry->d_name[0] == '.';
 	closedir(dir);
 	return empty;
 }
@@ -101,8 +102,8 @@ static int claim(struct blocks *b, unsigned number)
 }
 
 /*
- * One with our name. Its lock can only be held by what a killed predecessor of ours was starting just then: a child before
- * its exec has the parent's descriptors. It ends in a moment.
+ * One with our name. Its lock can only be held by what a killed predecessor of ours was starting just then: a
+ * child before its exec has the parent's descriptors. It ends in a moment.
  */
 static void reclaim(struct blocks *b, unsigned number)
 {
@@ -172,7 +173,8 @@ struct blocks *blocks_free(struct blocks *b)
 
 static uint32_t take_in(struct block *block)
 {
-	while (block->taken[block->next % BLOCK_SLOTS]) block->next++;
+	while (block->taken[block->next % BLOCK_SLOTS])
+		block->next++;
 	unsigned slot = block->next++ % BLOCK_SLOTS;
 	block->taken[slot] = true;
 	block->used++;

@@ -1,6 +1,7 @@
 /*
- * limits.h - a sandbox's cgroups: made when its first process starts, removed when its last one ended, because each
- * memory cgroup makes every other a little dearer (docs: idle memory). All on work threads, one step at a time.
+ * limits.h - a sandbox's cgroups: made when its first process starts, removed when its last one ended,
+ * because each memory cgroup makes every other a little dearer (docs: idle memory). All on work threads, one
+ * step at a time.
  */
 #pragma once
 
@@ -17,8 +18,8 @@ enum limits_phase {
 
 struct limits_of {
 	enum limits_phase phase;
-	bool wanted;            /* asked for while the old ones are being removed */
-	int fds[3];             /* between a work thread and the message */
+	bool wanted; /* asked for while the old ones are being removed */
+	int fds[3];  /* between a work thread and the message */
 };
 
 /* The agent is about to start a first process; it is answered with `limits`. */

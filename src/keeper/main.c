@@ -1,4 +1,5 @@
-/* main.c - the program tombolo-keeper: started by `tombolo serve`, which passes settings and sockets as descriptors. */
+/* main.c - the program tombolo-keeper: started by `tombolo serve`, which passes settings and sockets as
+ * descriptors. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -39,11 +40,13 @@ static int look_up_user(const char *text, struct keeper_settings *settings, stru
 	return 0;
 }
 
-static int settle(const struct config *c, const char *listen_count, struct keeper_settings *settings, struct err *e)
+static int settle(const struct config *c, const char *listen_count, struct keeper_settings *settings,
+		  struct err *e)
 {
 	unsigned long count = strtoul(listen_count, NULL, 10);
 
-	if (count > KEEPER_LISTEN_MAX) return err_say(e, -EINVAL, "%lu listening sockets are too many", count);
+	if (count > KEEPER_LISTEN_MAX)
+		return err_say(e, -EINVAL, "%lu listening sockets are too many", count);
 	*settings = (struct keeper_settings){
 		.state_dir = c->state_dir,
 		.instance = c->instance,
@@ -54,7 +57,8 @@ static int settle(const struct config *c, const char *listen_count, struct keepe
 		.serve_fd = SERVE_FD,
 		.listen_count = count,
 	};
-	for (size_t i = 0; i < count; i++) settings->listen_fds[i] = FIRST_LISTEN_FD + (int)i;
+	for (size_t i = 0; i < count; i++)
+		settings->listen_fds[i] = FIRST_LISTEN_FD + (int)i;
 	for (int fd = LOCK_FD; fd < FIRST_LISTEN_FD + (int)count; fd++) {
 		if (fd_set_cloexec(fd, true) < 0) return err_say(e, -EBADF, "descriptor %d is missing", fd);
 	}
@@ -99,7 +103,8 @@ int main(int argc, char **argv)
 	int result;
 
 	if (argc != 2) {
-		(void)fputs("tombolo-keeper is started by `tombolo serve` and is of no use by itself\n", stderr);
+		(void)fputs("tombolo-keeper is started by `tombolo serve` and is of no use by itself\n",
+			    stderr);
 		return 2;
 	}
 	config_init(&config);

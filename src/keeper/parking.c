@@ -27,7 +27,7 @@ struct parking {
 	struct timer *retry;
 	struct berth *first;
 	unsigned ready, coming, target;
-	unsigned waiting;               /* as last told */
+	unsigned waiting; /* as last told */
 };
 
 static void discard(struct parked *a)
@@ -42,7 +42,8 @@ static void berth_unlink(struct berth *gone)
 {
 	struct berth **at = &gone->parking->first;
 
-	while (*at != gone) at = &(*at)->next;
+	while (*at != gone)
+		at = &(*at)->next;
 	*at = gone->next;
 	gone->parking->ready--;
 	watch_free(gone->watch);
@@ -69,7 +70,8 @@ static int admit(struct parking *p, pid_t pid, int bond_fd)
 	if (pidfd < 0) return pidfd;
 	b = mem_new(sizeof *b);
 	b->parking = p;
-	b->agent = (struct parked){.pid = pid, .start = process_start(pid), .pidfd = pidfd, .bond_fd = bond_fd};
+	b->agent =
+		(struct parked){.pid = pid, .start = process_start(pid), .pidfd = pidfd, .bond_fd = bond_fd};
 	(void)fd_set_nonblocking(bond_fd);
 	b->watch = watch_new(p->loop, bond_fd, on_berth_ready, b);
 	watch_want(b->watch, WATCH_IN);
@@ -111,7 +113,7 @@ static void on_retry(void *ctx)
 }
 
 int parking_new(struct loop *loop, struct cgroups *cgroups, unsigned target, struct parking_events events,
-                struct parking **ret, struct err *e)
+		struct parking **ret, struct err *e)
 {
 	struct parking *p = mem_new(sizeof *p);
 	int r;

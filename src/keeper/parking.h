@@ -1,6 +1,6 @@
 /*
- * parking.h - parked agents: cloned ahead of need, waiting for `bind`. Taking one costs a list operation; another is
- * cloned in the background.
+ * parking.h - parked agents: cloned ahead of need, waiting for `bind`. Taking one costs a list operation;
+ * another is cloned in the background.
  */
 #pragma once
 
@@ -14,20 +14,20 @@ struct parking;
 
 struct parked {
 	pid_t pid;
-	uint64_t start;         /* see process_start() */
+	uint64_t start; /* see process_start() */
 	int pidfd;
 	int bond_fd;
 };
 
 struct parking_events {
-	void (*on_ready)(void *ctx);                            /* one more can be taken */
-	void (*on_failed)(void *ctx, const struct err *e);      /* one that was wanted will not come */
+	void (*on_ready)(void *ctx);                       /* one more can be taken */
+	void (*on_failed)(void *ctx, const struct err *e); /* one that was wanted will not come */
 	void *ctx;
 };
 
 /* Starts the zygote and fills up to TARGET. */
 int parking_new(struct loop *loop, struct cgroups *cgroups, unsigned target, struct parking_events events,
-                struct parking **ret, struct err *e);
+		struct parking **ret, struct err *e);
 
 /* Parked agents end, and the zygote. */
 struct parking *parking_free(struct parking *p);

@@ -69,6 +69,7 @@ void process_reap(int pidfd)
 	siginfo_t info;
 	int r;
 
-	do r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED);
+	do
+		r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED);
 	while (r < 0 && errno == EINTR);
 }

@@ -1,6 +1,6 @@
 /*
- * process.h - agents as processes. They are our children in our first life and our parent's after a restart, so they
- * are only ever held by pidfd, and reaped by whoever happens to be the parent.
+ * process.h - agents as processes. They are our children in our first life and our parent's after a restart,
+ * so they are only ever held by pidfd, and reaped by whoever happens to be the parent.
  */
 #pragma once
 

@@ -15,13 +15,13 @@
 #include "loop/loop.h"
 
 #define RETRY_MS 200
-#define AT_ONCE 2               /* of the pool's four threads: creations need the others */
+#define AT_ONCE  2 /* of the pool's four threads: creations need the others */
 
 struct prepared {
 	struct prepared *next;
 	struct slots *slots;
 	struct slot slot;
-	struct err e;           /* code 0: it is ready */
+	struct err e; /* code 0: it is ready */
 };
 
 struct slots {
@@ -33,7 +33,7 @@ struct slots {
 	struct timer *retry;
 	struct prepared *first;
 	unsigned ready, coming, target;
-	unsigned waiting;       /* as last told */
+	unsigned waiting; /* as last told */
 	bool stopped;
 };
 
@@ -118,8 +118,8 @@ static void on_retry(void *ctx)
 	(void)slots_refill(s, s->waiting);
 }
 
-struct slots *slots_new(struct loop *loop, const struct state *state, const struct image *image, struct blocks *blocks,
-                        unsigned target, struct slots_events events)
+struct slots *slots_new(struct loop *loop, const struct state *state, const struct image *image,
+			struct blocks *blocks, unsigned target, struct slots_events events)
 {
 	struct slots *s = mem_new(sizeof *s);
 
@@ -180,7 +180,8 @@ int slots_refill(struct slots *s, unsigned waiting)
 	int r = 0;
 
 	s->waiting = waiting;
-	while (r == 0 && !s->stopped && s->coming < AT_ONCE && s->ready + s->coming < s->target + waiting) r = begin(s);
+	while (r == 0 && !s->stopped && s->coming < AT_ONCE && s->ready + s->coming < s->target + waiting)
+		r = begin(s);
 	if (r < 0) timer_set(s->retry, RETRY_MS);
 	return s->ready + s->coming ? 0 : r;
 }

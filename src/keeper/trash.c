@@ -1,8 +1,9 @@
 /*
  * trash.c - the walk.
  *
- * A sandbox can make its tree as deep as it likes, so the walk goes no deeper than DEPTH_MAX: what lies below is moved
- * up into the trash itself and gets a walk of its own. Every descriptor is opened from its parent with O_NOFOLLOW.
+ * A sandbox can make its tree as deep as it likes, so the walk goes no deeper than DEPTH_MAX: what lies below
+ * is moved up into the trash itself and gets a walk of its own. Every descriptor is opened from its parent
+ * with O_NOFOLLOW.
  */
 #include "keeper/trash.h"
 
@@ -29,13 +30,13 @@
 struct trash {
 	int fd;
 	pthread_t thread;
-	atomic_int tid;                 /* the thread's, once it runs */
+	atomic_int tid; /* the thread's, once it runs */
 	pthread_mutex_t lock;
-	pthread_cond_t wake;            /* something came, or it is time to end; and back: the trash is empty */
+	pthread_cond_t wake; /* something came, or it is time to end; and back: the trash is empty */
 	bool busy, again;
 	atomic_bool ending;
-	atomic_ullong next;             /* number of the next name */
-	size_t progress;                /* entries deleted or moved up; the thread's own */
+	atomic_ullong next; /* number of the next name */
+	size_t progress;    /* entries deleted or moved up; the thread's own */
 };
 
 static bool is_dots(const char *name)
@@ -105,7 +106,8 @@ static bool is_empty(int trash_fd)
 
 	if (!dir) return true;
 	(void)take_fd(&fd);
-	while (empty && (entry = readdir(dir))) empty = is_dots(entry->d_name);
+	while (empty && (entry = readdir(dir)))
+		empty = is_dots(entry->d_name);
 	closedir(dir);
 	return empty;
 }
@@ -151,7 +153,8 @@ static void *run(void *ctx)
 		empty_trash(t);
 		pthread_mutex_lock(&t->lock);
 		/* What came meanwhile has a round of its own before it. */
-		if (!t->again && !atomic_load(&t->ending) && !is_empty(t->fd)) log_event(LOG_WARN, "trash_stays", NULL);
+		if (!t->again && !atomic_load(&t->ending) && !is_empty(t->fd))
+			log_event(LOG_WARN, "trash_stays", NULL);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;

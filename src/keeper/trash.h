@@ -1,6 +1,6 @@
 /*
- * trash.h - trees on their way out. Putting one in the trash is a rename; a thread that only takes what time nobody else
- * wants deletes it. It follows no links and takes no path of anybody: it walks by descriptors.
+ * trash.h - trees on their way out. Putting one in the trash is a rename; a thread that only takes what time
+ * nobody else wants deletes it. It follows no links and takes no path of anybody: it walks by descriptors.
  */
 #pragma once
 
@@ -18,5 +18,6 @@ int trash_put(struct trash *t, int dir_fd, const char *name);
 /* Everything that is in DIR_FD. */
 void trash_put_all(struct trash *t, int dir_fd);
 
-/* Ends the thread: when the trash is empty, or at the latest after MS milliseconds; what is left waits for the next start. */
+/* Ends the thread: when the trash is empty, or at the latest after MS milliseconds; what is left waits for
+ * the next start. */
 struct trash *trash_free(struct trash *t, uint64_t ms);

@@ -30,11 +30,11 @@ struct zygote {
 	on_spawned *on_done;
 	void *ctx;
 	pid_t pid;
-	struct link *link;              /* NULL while it is dead */
+	struct link *link; /* NULL while it is dead */
 	struct watch *watch;
 	struct timer *restart;
 	struct backoff backoff;
-	struct spawn *first, **last;    /* asked for and not answered yet */
+	struct spawn *first, **last; /* asked for and not answered yet */
 };
 
 static void on_zygote_ready(void *ctx, unsigned events);
@@ -53,7 +53,8 @@ static int start(struct zygote *z, struct err *e)
 	static const char *const args[] = {"zygote", NULL};
 	int ends[2], r;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return err_set(e, -errno, "make a socket pair");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, -errno, "make a socket pair");
 	struct program p = {.name = "tombolo-agent", .args = args, .fds = &ends[1], .fd_count = 1};
 	r = program_start(&p, &z->pid, e);
 	fd_close(ends[1]);
@@ -99,10 +100,12 @@ static void lose(struct zygote *z)
 	end(z);
 	/* First the timer: the callbacks may ask again, and are told no until it has started. */
 	timer_set(z->restart, backoff_next(&z->backoff, clock_ms()));
-	for (struct spawn *stop = NULL; z->first != stop;) answer(z, -1, &e);
+	for (struct spawn *stop = NULL; z->first != stop;)
+		answer(z, -1, &e);
 }
 
-/* Trust: the zygote is our own program and has met nobody; still only a pid that is our child counts (parking.c). */
+/* Trust: the zygote is our own program and has met nobody; still only a pid that is our child counts
+ * (parking.c). */
 static int on_zygote_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
 {
 	struct zygote *z = ctx;
@@ -135,7 +138,8 @@ static void on_zygote_ready(void *ctx, unsigned events)
 	else watch_want(z->watch, link_wants_out(z->link) ? WATCH_IN | WATCH_OUT : WATCH_IN);
 }
 
-int zygote_new(struct loop *loop, struct cgroups *cgroups, on_spawned *on_done, void *ctx, struct zygote **ret, struct err *e)
+int zygote_new(struct loop *loop, struct cgroups *cgroups, on_spawned *on_done, void *ctx,
+	       struct zygote **ret, struct err *e)
 {
 	struct zygote *z = mem_new(sizeof *z);
 	int r;

@@ -1,5 +1,6 @@
 /*
- * zygote.h - the keeper's end of the zygote: tombolo-agent, started once, of which every parked agent is a clone.
+ * zygote.h - the keeper's end of the zygote: tombolo-agent, started once, of which every parked agent is a
+ * clone.
  *
  * A zygote that dies is started again (base/backoff.h); what was asked of the dead one fails.
  */
@@ -16,7 +17,8 @@ struct zygote;
 typedef void on_spawned(void *ctx, pid_t pid, int bond_fd, const struct err *e);
 
 /* Starts it, in the cgroup for agents. Borrows CGROUPS. */
-int zygote_new(struct loop *loop, struct cgroups *cgroups, on_spawned *on_done, void *ctx, struct zygote **ret, struct err *e);
+int zygote_new(struct loop *loop, struct cgroups *cgroups, on_spawned *on_done, void *ctx,
+	       struct zygote **ret, struct err *e);
 
 /* Ends it. No callback comes any more. */
 struct zygote *zygote_free(struct zygote *z);

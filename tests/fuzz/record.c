@@ -1,5 +1,5 @@
-/* record.c - the record of a sandbox, as a damaged disk may give it back: what is taken for good must survive the way
- * through the writer. */
+/* record.c - the record of a sandbox, as a damaged disk may give it back: what is taken for good must survive
+ * the way through the writer. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

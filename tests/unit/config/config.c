@@ -17,7 +17,8 @@ static int load(struct config *c, struct err *e, char *const env[], char *const 
 {
 	int argc = 0;
 
-	while (argv[argc]) argc++;
+	while (argv[argc])
+		argc++;
 	config_init(c);
 	return config_load(c, argc, argv, env, e);
 }
@@ -55,12 +56,15 @@ TEST(the_defaults_are_the_documented_ones)
 
 TEST(flags_win_over_environment_over_file_over_defaults)
 {
-	char *path = file_with("# a comment\nmax-sandboxes = 1\nparked = 1\ninstance = lite\n\nprofile=legacy\n");
+	char *path =
+		file_with("# a comment\nmax-sandboxes = 1\nparked = 1\ninstance = lite\n\nprofile=legacy\n");
 	struct err e = ERR_NONE;
 	struct config c;
 
-	ASSERT_OK(load(&c, &e, ENV((char *)"TOMBOLO_MAX_SANDBOXES=2", (char *)"TOMBOLO_PARKED=2", (char *)"TOMBOLO_USER="),
-	               FLAGS((char *)"--config", path, (char *)"--max-sandboxes=3")));
+	ASSERT_OK(load(
+		&c, &e,
+		ENV((char *)"TOMBOLO_MAX_SANDBOXES=2", (char *)"TOMBOLO_PARKED=2", (char *)"TOMBOLO_USER="),
+		FLAGS((char *)"--config", path, (char *)"--max-sandboxes=3")));
 	ASSERT_EQ(c.max_sandboxes, 3);
 	ASSERT_EQ(c.parked, 2);
 	ASSERT_STR(c.instance, "lite");
@@ -74,11 +78,13 @@ TEST(the_contracts_environment_names_work_and_ours_win)
 {
 	struct config c;
 
-	ASSERT_OK(load(&c, NULL, ENV((char *)"SANDBOX_API_KEY=k1", (char *)"WARM_POOL_TARGET=7"), FLAGS(NULL)));
+	ASSERT_OK(
+		load(&c, NULL, ENV((char *)"SANDBOX_API_KEY=k1", (char *)"WARM_POOL_TARGET=7"), FLAGS(NULL)));
 	ASSERT_STR(c.api_key, "k1");
 	ASSERT_EQ(c.warm_pool_target, 7);
 	config_done(&c);
-	ASSERT_OK(load(&c, NULL, ENV((char *)"SANDBOX_API_KEY=k1", (char *)"TOMBOLO_API_KEY=k2"), FLAGS(NULL)));
+	ASSERT_OK(
+		load(&c, NULL, ENV((char *)"SANDBOX_API_KEY=k1", (char *)"TOMBOLO_API_KEY=k2"), FLAGS(NULL)));
 	ASSERT_STR(c.api_key, "k2");
 	config_done(&c);
 }
@@ -87,7 +93,9 @@ TEST(the_last_of_two_equal_flags_wins_and_a_bool_needs_no_value)
 {
 	struct config c;
 
-	ASSERT_OK(load(&c, NULL, no_env, FLAGS((char *)"--parked", (char *)"1", (char *)"--keep-sandboxes", (char *)"--parked", (char *)"9")));
+	ASSERT_OK(load(&c, NULL, no_env,
+		       FLAGS((char *)"--parked", (char *)"1", (char *)"--keep-sandboxes", (char *)"--parked",
+			     (char *)"9")));
 	ASSERT_EQ(c.parked, 9);
 	ASSERT_TRUE(c.keep_sandboxes);
 	config_done(&c);
@@ -133,7 +141,8 @@ TEST(what_is_wrong_is_refused_with_what_is_allowed)
 		struct config c;
 
 		ASSERT_EQ(load(&c, &e, no_env, FLAGS((char *)refusals[i].flag)), -EINVAL);
-		if (!strstr(e.text, refusals[i].says)) fail_msg("'%s' does not say '%s'", e.text, refusals[i].says);
+		if (!strstr(e.text, refusals[i].says))
+			fail_msg("'%s' does not say '%s'", e.text, refusals[i].says);
 		config_done(&c);
 	}
 }
@@ -194,7 +203,9 @@ TEST(the_key_comes_from_its_file_and_opens_other_addresses)
 	struct err e = ERR_NONE;
 	struct config c;
 
-	ASSERT_OK(load(&c, &e, no_env, FLAGS((char *)"--api-key-file", path, (char *)"--listen", (char *)"0.0.0.0:0,[::1]:0")));
+	ASSERT_OK(
+		load(&c, &e, no_env,
+		     FLAGS((char *)"--api-key-file", path, (char *)"--listen", (char *)"0.0.0.0:0,[::1]:0")));
 	ASSERT_STR(c.api_key, "secret key");
 	config_done(&c);
 	(void)unlink(path);
@@ -206,7 +217,8 @@ TEST(settings_survive_the_way_to_another_program_and_cannot_be_changed_there)
 	int fd;
 
 	ASSERT_OK(load(&c, NULL, ENV((char *)"SANDBOX_API_KEY=a=b\nc"),
-	               FLAGS((char *)"--keep-sandboxes", (char *)"--file-limit", (char *)"2 GiB", (char *)"--listen=[::1]:0")));
+		       FLAGS((char *)"--keep-sandboxes", (char *)"--file-limit", (char *)"2 GiB",
+			     (char *)"--listen=[::1]:0")));
 	ASSERT_OK(config_write(&c, &fd, NULL));
 	ASSERT_TRUE(pwrite(fd, "x", 1, 0) < 0);
 	config_init(&got);
@@ -222,7 +234,9 @@ TEST(settings_survive_the_way_to_another_program_and_cannot_be_changed_there)
 
 TEST(addresses_come_back_as_text)
 {
-	static const char *const pairs[][2] = {{"127.0.0.1:1", "127.0.0.1:1"}, {"localhost:65535", "127.0.0.1:65535"}, {"[::1]:0", "[::1]:0"}};
+	static const char *const pairs[][2] = {{"127.0.0.1:1", "127.0.0.1:1"},
+					       {"localhost:65535", "127.0.0.1:65535"},
+					       {"[::1]:0", "[::1]:0"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		char text[ADDRESS_TEXT];
@@ -237,7 +251,9 @@ TEST(addresses_come_back_as_text)
 
 TESTS(RUN(the_defaults_are_the_documented_ones), RUN(flags_win_over_environment_over_file_over_defaults),
       RUN(the_contracts_environment_names_work_and_ours_win),
-      RUN(the_last_of_two_equal_flags_wins_and_a_bool_needs_no_value), RUN(what_is_wrong_is_refused_with_what_is_allowed),
-      RUN(a_bad_line_is_named_by_file_and_number), RUN(a_long_line_is_whole_or_refused_and_a_semicolon_is_part_of_a_value),
+      RUN(the_last_of_two_equal_flags_wins_and_a_bool_needs_no_value),
+      RUN(what_is_wrong_is_refused_with_what_is_allowed), RUN(a_bad_line_is_named_by_file_and_number),
+      RUN(a_long_line_is_whole_or_refused_and_a_semicolon_is_part_of_a_value),
       RUN(the_key_comes_from_its_file_and_opens_other_addresses),
-      RUN(settings_survive_the_way_to_another_program_and_cannot_be_changed_there), RUN(addresses_come_back_as_text))
+      RUN(settings_survive_the_way_to_another_program_and_cannot_be_changed_there),
+      RUN(addresses_come_back_as_text))

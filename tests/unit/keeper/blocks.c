@@ -179,7 +179,8 @@ TEST(all_blocks_in_use_is_an_answer)
 
 	begin();
 	b = open_as(one);
-	for (unsigned i = 0; i < slots; i++) ASSERT_OK(blocks_take(b, &base_id));
+	for (unsigned i = 0; i < slots; i++)
+		ASSERT_OK(blocks_take(b, &base_id));
 	ASSERT_TRUE(base_id <= UINT32_MAX - (2u << 16));
 	ASSERT_EQ(blocks_take(b, &base_id), -ENOSPC);
 	blocks_give(b, base_id);
@@ -188,7 +189,8 @@ TEST(all_blocks_in_use_is_an_answer)
 	end();
 }
 
-TESTS(RUN(slots_are_65536_ids_each_and_none_is_handed_out_twice), RUN(a_slot_given_back_is_the_last_to_be_taken_again),
-      RUN(two_servers_share_no_block), RUN(a_killed_server_gets_its_blocks_back_and_its_sandboxes_slots),
+TESTS(RUN(slots_are_65536_ids_each_and_none_is_handed_out_twice),
+      RUN(a_slot_given_back_is_the_last_to_be_taken_again), RUN(two_servers_share_no_block),
+      RUN(a_killed_server_gets_its_blocks_back_and_its_sandboxes_slots),
       RUN(ids_of_a_killed_server_are_left_alone_while_it_has_sandboxes_and_taken_after),
       RUN(all_blocks_in_use_is_an_answer))

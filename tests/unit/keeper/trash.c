@@ -79,7 +79,8 @@ TEST(what_an_earlier_keeper_left_is_deleted_and_names_never_clash)
 	struct trash *t;
 
 	begin();
-	for (char name[] = "trash/0"; name[6] <= '9'; name[6]++) ASSERT_OK(mkdirat(dir_fd, name, 0755));
+	for (char name[] = "trash/0"; name[6] <= '9'; name[6]++)
+		ASSERT_OK(mkdirat(dir_fd, name, 0755));
 	ASSERT_OK(mkdirat(dir_fd, "tree", 0755));
 	ASSERT_OK(trash_new(trash_fd, &t, NULL));
 	ASSERT_OK(trash_put(t, dir_fd, "tree"));
