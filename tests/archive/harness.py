@@ -1,9 +1,10 @@
 """What the tests of tombolo-tar share: the program under test, trees and pictures of trees.
 
-The program runs as it does in a sandbox: by descriptor, without an environment, as an ordinary user. Started by root,
-the tests are that user themselves (uid 1000) from the first line on.
+The program runs as it does in a sandbox: by descriptor, without an environment, as an ordinary user.
+Started by root, the tests are that user themselves (uid 1000) from the first line on.
 """
-import encodings.ascii  # all that is needed before the user changes: theirs may not be able to read the library
+# All that is needed, before the user changes: an ordinary one may be unable to read the library.
+import encodings.ascii
 import fcntl  # noqa: F401
 import hashlib
 import os
@@ -112,7 +113,7 @@ class Case(unittest.TestCase):
         return result.out
 
     def assert_refused(self, archive, why):
-        """Exit 2 with one line that holds WHY; the old tree and what lies beside it are as before, to the mtime."""
+        """Exit 2 with one line that holds WHY; the old tree and what lies beside it are as before."""
         before = picture(self.dir)
         root_time = os.stat(self.old).st_mtime_ns
         result = tar("unpack", self.old, stdin=archive)

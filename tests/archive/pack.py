@@ -50,7 +50,8 @@ class Profile(Case):
         archive = self.pack(self.path("t"))
         self.assertEqual({m.name for m in profile_.members(archive)}, wanted | {b"./"})
         with tarfile.open(fileobj=io.BytesIO(archive)) as t:
-            self.assertEqual({os.fsencode(n) for n in t.getnames()}, {n.rstrip(b"/") for n in wanted} | {b"."})
+            self.assertEqual({os.fsencode(n) for n in t.getnames()},
+                             {n.rstrip(b"/") for n in wanted} | {b"."})
 
     def test_a_file_of_8_gib_fails_and_the_reason_names_it(self):
         with open(self.old + "/huge", "wb") as f:
@@ -80,8 +81,8 @@ class Profile(Case):
             f.truncate(64 << 20)
         reader, writer = os.pipe()
         os.close(reader)
-        done = subprocess.run(["tombolo-tar", "pack", self.old], executable=BY_FD, env={}, pass_fds=[PROGRAM_FD],
-                              stdout=writer, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run(["tombolo-tar", "pack", self.old], executable=BY_FD, env={},
+                              pass_fds=[PROGRAM_FD], stdout=writer, stderr=subprocess.PIPE, timeout=60)
         os.close(writer)
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"Broken pipe", done.stderr)
@@ -110,7 +111,8 @@ class Profile(Case):
         write(self.old + "/.gitignore")
         write(self.old + "/ab")
         kept = self.names(".git", "./node_modules", "a_/b/", "", ".", "./")
-        for gone in [b"./.git/", b"./.git/x/", b"./node_modules/", b"./node_modules/y/", b"./a_/b/", b"./a_/b/z/"]:
+        for gone in [b"./.git/", b"./.git/x/", b"./node_modules/", b"./node_modules/y/",
+                     b"./a_/b/", b"./a_/b/z/"]:
             self.assertNotIn(gone, kept)
         for there in [b"./.gitignore", b"./ab", b"./a_/", b"./with/", b"./sub/.git/", b"./sub/.git/keep/"]:
             self.assertIn(there, kept)
@@ -120,7 +122,8 @@ class Profile(Case):
         for name in ["x.pyc", "d/x.pyc", "d/e/y.pyc", "d/e/f", "[z]", "z", "q?", "qq"]:
             os.makedirs(os.path.dirname(self.old + "/" + name), exist_ok=True)
             write(self.old + "/" + name)
-        for pattern in ["*.pyc", "d/*", "d/*/y*", "[a-d]", "*", "d/e", "?", "\\[z\\]", "q\\?", "k*t/deep", "*/f*"]:
+        for pattern in ["*.pyc", "d/*", "d/*/y*", "[a-d]", "*", "d/e", "?",
+                        "\\[z\\]", "q\\?", "k*t/deep", "*/f*"]:
             with self.subTest(pattern):
                 theirs = subprocess.run(["tar", "-C", self.old, "--exclude=./" + pattern, "-cf", "-", "."],
                                         check=True, stdout=subprocess.PIPE).stdout

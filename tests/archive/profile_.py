@@ -1,4 +1,4 @@
-"""The archive profile of the contract, checked as strictly as the strictest client does: block by block, not by a library."""
+"""The archive profile of the contract, checked as strictly as the strictest client does: block by block."""
 
 BLOCK = 512
 

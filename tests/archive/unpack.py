@@ -1,4 +1,4 @@
-"""tombolo-tar unpack: trees survive the round trip, archives of other programs are understood, hostile ones refused."""
+"""tombolo-tar unpack: round trips, archives of other programs, hostile ones."""
 import bz2
 import fcntl
 import gzip
@@ -43,7 +43,8 @@ class RoundTrip(Case):
     def test_an_odd_tree(self):
         root = self.path("odd")
         os.mkdir(root)
-        odd = [b"new\nline", b'quo"te', b"quo'te", b"-dash", b" space ", b"\xff\xfe\x80", "grün-日本".encode(),
+        odd = [b"new\nline", b'quo"te', b"quo'te", b"-dash", b" space ", b"\xff\xfe\x80",
+               "grün-日本".encode(),
                b"$(x)`y`", b"a:b,c", b"\x01\x1b[31m", b"n" * 255, b"u" * 100 + b"\xff" * 150, b"{}*?[]"]
         for name in odd:
             path = os.fsencode(root) + b"/" + name
@@ -116,7 +117,8 @@ class RoundTrip(Case):
 
 class Merge(Case):
     def test_files_replace_and_others_stay(self):
-        self.unpack(archive(("./a", FILE, b"new a"), ("kept/more", FILE, b"m"), ("link", FILE, b"now a file")), self.old)
+        self.unpack(archive(("./a", FILE, b"new a"),
+                            ("kept/more", FILE, b"m"), ("link", FILE, b"now a file")), self.old)
         with open(self.old + "/a", "rb") as f:
             self.assertEqual(f.read(), b"new a")
         self.assertEqual(sorted(os.listdir(self.old + "/kept")), ["deep", "more"])
@@ -176,7 +178,8 @@ class Dialects(Case):
     def test_names_by_all_formats_of_python(self):
         names = ["short", "p" * 90 + "/" + "n" * 95, "ü" * 40]
         for format in [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]:
-            extra = [] if format == tarfile.USTAR_FORMAT else ["x" * 200 + "/" + "y" * 200, "日" * 80, "\udcff" * 150]
+            extra = [] if format == tarfile.USTAR_FORMAT else [
+                "x" * 200 + "/" + "y" * 200, "日" * 80, "\udcff" * 150]
             with self.subTest(format):
                 self.unpack(archive(*[(n, FILE, n.encode("utf-8", "surrogateescape")) for n in names + extra],
                                     ("link", SYM, "t" * (90 if format == tarfile.USTAR_FORMAT else 900)),
@@ -199,8 +202,8 @@ class Dialects(Case):
                     continue
                 for members in [["."], ["a", "b", "holes", "kept", "link"]]:
                     with self.subTest(format=format, sparse=sparse, members=members):
-                        made = subprocess.run(["tar", "-C", self.old, "--format", format, *sparse, "-cf", "-", *members],
-                                              check=True, stdout=subprocess.PIPE).stdout
+                        made = subprocess.run(["tar", "-C", self.old, "--format", format, *sparse, "-cf", "-",
+                                               *members], check=True, stdout=subprocess.PIPE).stdout
                         to = self.path(f"{format}{len(sparse)}{len(members)}")
                         self.unpack(made, to)
                         self.assertEqual(picture(to), picture(self.old))
@@ -242,7 +245,8 @@ class Dialects(Case):
 
 class Hostile(Case):
     def test_names_that_lead_out(self):
-        for name, why in [("/etc/x", "absolute"), ("../outside/file", ".."), ("a/../../outside/x", ".."), ("..", ".."),
+        for name, why in [("/etc/x", "absolute"), ("../outside/file", ".."),
+                          ("a/../../outside/x", ".."), ("..", ".."),
                           ("./../x", ".."), ("kept/..", ".."), ("//x", "absolute")]:
             with self.subTest(name):
                 self.assert_refused(archive(("ok", FILE, b""), (name, FILE, b"evil")), why)
@@ -274,10 +278,11 @@ class Hostile(Case):
 
     # Field case C068
     def test_cut_at_any_place(self):
-        made = archive(("./", DIR, ""), ("a", FILE, b"x" * 3000), ("n" * 200, FILE, b"y" * 10), ("z", FILE, b""))
+        made = archive(("./", DIR, ""), ("a", FILE, b"x" * 3000), ("n" * 200, FILE, b"y" * 10),
+                       ("z", FILE, b""))
         end = len(made.rstrip(b"\0"))
         end += -end % 512
-        for cut in sorted({0, 1, 100, 511, 512, 513, 1023, 1024, 1536, 2000, 4096, 4608, *range(0, end + 1, 512)}):
+        for cut in sorted({1, 100, 511, 513, 1023, 2000, *range(0, end + 1, 512)}):
             with self.subTest(cut):
                 self.assert_refused(made[:cut], "archive")
 
@@ -291,7 +296,8 @@ class Hostile(Case):
                 self.assert_refused(bytes(broken), "archive")
 
     def test_garbage(self):
-        for garbage in [b"", b"x", b"not an archive\n" * 500, b"\x1f\x8b" + b"\0" * 600, b"\xfd7zXZ\0" + b"\1" * 600,
+        for garbage in [b"", b"x", b"not an archive\n" * 500, b"\x1f\x8b" + b"\0" * 600,
+                        b"\xfd7zXZ\0" + b"\1" * 600,
                         b"\x28\xb5\x2f\xfd" + b"\xff" * 600, b"PK\3\4" + bytes(600)]:
             with self.subTest(garbage[:8]):
                 self.assert_refused(garbage, "archive")
@@ -303,7 +309,8 @@ class Hostile(Case):
             return info.tobuf(tarfile.PAX_FORMAT)
 
         sparse = pax("s", {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s",
-                           "GNU.sparse.realsize": str(1 << 40)}, 512) + b"1\n1099511627776\n0\n".ljust(512, b"\0")
+                           "GNU.sparse.realsize": str(1 << 40)}, 512)
+        sparse += b"1\n1099511627776\n0\n".ljust(512, b"\0")
         result = tar("unpack", self.old, stdin=sparse + bytes(1024))
         if result.code == 0:
             self.assertLess(os.stat(self.old + "/s").st_blocks, 100)
@@ -330,8 +337,8 @@ class Hostile(Case):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-        done = subprocess.run(["tombolo-tar", "unpack", self.old], executable=BY_FD, env={}, pass_fds=[PROGRAM_FD],
-                              input=made, capture_output=True, preexec_fn=limit, restore_signals=False)
+        done = subprocess.run(["tombolo-tar", "unpack", self.old], executable=BY_FD, env={},
+                              pass_fds=[PROGRAM_FD], input=made, capture_output=True, preexec_fn=limit, restore_signals=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"write './big': File too large", done.stderr)
         self.assertEqual(picture(self.old), before)
