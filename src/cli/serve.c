@@ -183,13 +183,21 @@ static void help(void)
 	config_help(stdout);
 }
 
-static int set_up(struct server *s, struct err *e)
+/* Whatever is wrong in here is a mistake of who typed it. */
+static int read_options(struct server *s, int argc, char **argv, struct err *e)
 {
 	struct limits limits;
+	int r = config_load(&s->config, argc, argv, environ, e);
+
+	if (r == 0 && instance_limits(s->config.instance, &limits) < 0)
+		r = err_say(e, -EINVAL, "there is no instance type '%.60s'", s->config.instance);
+	return r;
+}
+
+static int set_up(struct server *s, struct err *e)
+{
 	int r;
 
-	if (instance_limits(s->config.instance, &limits) < 0)
-		return err_say(e, -EINVAL, "there is no instance type '%.60s'", s->config.instance);
 	/* Whether these worked is told by what follows, in better words. */
 	make_dirs(s->config.state_dir);
 	r = privilege_check(s->config.state_dir, e);
@@ -236,7 +244,7 @@ int serve_main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	config_init(&s.config);
-	if (config_load(&s.config, argc, argv, environ, &e) < 0) status = EXIT_USAGE;
+	if (read_options(&s, argc, argv, &e) < 0) status = EXIT_USAGE;
 	else if (set_up(&s, &e) == 0) status = run(&s);
 	if (e.code) (void)fprintf(stderr, "tombolo: %s\n", e.text);
 	tear_down(&s);

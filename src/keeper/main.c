@@ -120,6 +120,7 @@ int main(int argc, char **argv)
 	if (keeper_new(&settings, &keeper, &e) < 0) fail(&e);
 	listen_to_signals(keeper);
 	result = keeper_run(keeper);
+	if (result < 0) (void)dprintf(SERVE_FD, "the server could not start: its log says why\n");
 	keeper_end(keeper);
 	log_stop();
 	/* What is left is memory and descriptors: the kernel's work. */
