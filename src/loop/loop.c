@@ -82,12 +82,26 @@ static void on_closed(uv_handle_t *handle)
 
 /* ---- descriptors ---- */
 
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void start_poll(struct watch *w)
+{
+	int mask = (w->wanted & WATCH_IN ? UV_READABLE : 0) | (w->wanted & WATCH_OUT ? UV_WRITABLE : 0) |
+	           (w->wanted & WATCH_GONE ? UV_DISCONNECT : 0);
+
+	uv_poll_start(&w->poll, mask, on_poll);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct watch *w = container_of(poll, struct watch, poll);
 	unsigned got = 0;
 
-	if (status < 0) got = w->wanted;
+	if (status < 0) {
+		/* libuv gives up on a descriptor with an error; but there may be bytes to read in front of it. */
+		got = w->wanted;
+		start_poll(w);
+	}
 	if (events & UV_READABLE) got |= WATCH_IN;
 	if (events & UV_WRITABLE) got |= WATCH_OUT;
 	if (events & UV_DISCONNECT) got |= WATCH_GONE;
@@ -123,9 +137,7 @@ void watch_want(struct watch *w, unsigned events)
 		uv_poll_stop(&w->poll);
 		return;
 	}
-	int mask = (events & WATCH_IN ? UV_READABLE : 0) | (events & WATCH_OUT ? UV_WRITABLE : 0) |
-	           (events & WATCH_GONE ? UV_DISCONNECT : 0);
-	uv_poll_start(&w->poll, mask, on_poll);
+	start_poll(w);
 }
 
 /* ---- time ---- */

@@ -145,5 +145,39 @@ TEST(later_is_not_now_and_signals_come_to_the_loop)
 	loop_free(s.loop);
 }
 
-TESTS(RUN(a_watch_tells_of_bytes_room_and_a_peer_that_left), RUN(what_was_freed_never_calls_also_from_its_own_callback),
+static void on_one_byte(void *ctx, unsigned events)
+{
+	struct seen *s = ctx;
+	char c;
+
+	(void)events;
+	s->calls++;
+	if (read(s->wanted, &c, 1) <= 0) loop_stop(s->loop);
+	watch_want(s->watch, WATCH_IN);
+}
+
+/* A peer that leaves bytes of ours unread makes an error of its end; what it said before is still there. */
+TEST(an_error_is_told_until_somebody_takes_it)
+{
+	struct seen s = {0};
+	int fds[2];
+
+	ASSERT_OK(loop_new(&s.loop, NULL));
+	ASSERT_OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds));
+	ASSERT_EQ(write(fds[0], "x", 1), 1);
+	ASSERT_EQ(write(fds[1], "abc", 3), 3);
+	close(fds[1]);
+	s.wanted = fds[0];
+	s.watch = watch_new(s.loop, fds[0], on_one_byte, &s);
+	watch_want(s.watch, WATCH_IN);
+	(void)alarm(20);
+	loop_run(s.loop);
+	(void)alarm(0);
+	ASSERT_EQ(s.calls, 4);
+	watch_free(s.watch);
+	close(fds[0]);
+	loop_free(s.loop);
+}
+
+TESTS(RUN(an_error_is_told_until_somebody_takes_it), RUN(a_watch_tells_of_bytes_room_and_a_peer_that_left), RUN(what_was_freed_never_calls_also_from_its_own_callback),
       RUN(work_is_done_elsewhere_and_told_here), RUN(later_is_not_now_and_signals_come_to_the_loop))
