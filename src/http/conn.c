@@ -19,7 +19,7 @@
 static void end_exchange(struct conn *c, bool gone)
 {
 	struct exchange *x = c->x;
-	bool tell = gone && !x->aborted && (x->answer == ANSWER_NONE || x->answer == ANSWER_STREAM);
+	bool tell = gone && !x->aborted && x->answer != ANSWER_FILE && x->answer != ANSWER_COMPLETE;
 
 	x->aborted |= gone; /* whatever a handler still says is ignored */
 	if (tell && x->on_gone) x->on_gone(x, x->gone_ctx);
@@ -83,14 +83,24 @@ void conn_free(struct conn *c)
 
 /* ---- input ---- */
 
+static bool is_socket(const struct conn *c)
+{
+	return c->x && c->x->answer == ANSWER_SOCKET;
+}
+
+static size_t use_once(struct conn *c, const char *bytes, size_t len)
+{
+	if (!c->x) return request_head(c, bytes, len);
+	return is_socket(c) ? socket_input(c, bytes, len) : request_body(c, bytes, len);
+}
+
 /* Uses what it can of BYTES. LEN may be 0: a paused parser may have news that need no further byte. */
 static size_t use_input(struct conn *c, const char *bytes, size_t len)
 {
 	size_t used = 0;
 
 	while (request_wants_input(c)) {
-		size_t n = c->x ? request_body(c, bytes + used, len - used)
-				: request_head(c, bytes + used, len - used);
+		size_t n = use_once(c, bytes + used, len - used);
 
 		used += n;
 		if (used == len || n == 0) break;
@@ -214,7 +224,9 @@ static void judge_end(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	if (c->half_closed && x && x->answer == ANSWER_STREAM && !x->outlives_half_close) {
+	bool open_ended = x && ((x->answer == ANSWER_STREAM && !x->outlives_half_close) || is_socket(c));
+
+	if (c->half_closed && open_ended) {
 		lose(c);
 		return;
 	}
@@ -230,9 +242,12 @@ static void tell_drained(struct conn *c)
 {
 	struct exchange *x = c->x;
 
-	if (!x || !x->drain_due || c->out.len || x->aborted || x->answer != ANSWER_STREAM) return;
+	if (!x || !x->drain_due || c->out.len || x->aborted) return;
+	if (x->answer != ANSWER_STREAM && x->answer != ANSWER_SOCKET) return;
 	x->drain_due = false;
 	if (x->on_drain) x->on_drain(x, x->drain_ctx);
+	/* A socket that answers to nobody who reads its answers has stopped to take input. */
+	c->again |= is_socket(c) && c->in.len;
 }
 
 /*
@@ -278,6 +293,7 @@ static void send_continue(struct conn *c)
 
 static void step(struct conn *c)
 {
+	if (c->server->draining && is_socket(c)) socket_leave(c->x);
 	use_kept_input(c);
 	send_continue(c);
 	tell_body(c);
@@ -328,8 +344,9 @@ static enum phase phase_of(const struct conn *c)
 	if (c->state == CONN_PARTING) return PHASE_WRITE;
 	if (!c->x && c->in.len) return PHASE_HEAD;
 	if (!c->x) return c->served ? PHASE_IDLE : PHASE_NEW;
+	if (socket_is_closing(c->x)) return PHASE_LINGER;
 	if (c->out.len || file_is_blocked(c)) return PHASE_WRITE;
-	return request_wants_input(c) ? PHASE_BODY : PHASE_HANDLER;
+	return request_wants_input(c) && !is_socket(c) ? PHASE_BODY : PHASE_HANDLER;
 }
 
 /* 0: no limit. */
@@ -343,7 +360,7 @@ static unsigned limit_of(const struct conn *c, enum phase phase)
 	case PHASE_IDLE: return limits->idle_timeout_ms;
 	case PHASE_BODY: return limits->body_idle_timeout_ms;
 	case PHASE_WRITE: return c->state == CONN_PARTING ? LINGER_ALL_MS : limits->write_idle_timeout_ms;
-	case PHASE_LINGER: return LINGER_IDLE_MS;
+	case PHASE_LINGER: return c->state == CONN_LINGERING ? LINGER_IDLE_MS : LINGER_ALL_MS;
 	case PHASE_HANDLER: return 0;
 	}
 	return 0;

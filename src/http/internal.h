@@ -46,7 +46,7 @@
 
 enum body_mode { BODY_UNDECIDED, BODY_IGNORED, BODY_COLLECTED, BODY_STREAMED };
 
-enum answer { ANSWER_NONE, ANSWER_STREAM, ANSWER_FILE, ANSWER_COMPLETE };
+enum answer { ANSWER_NONE, ANSWER_STREAM, ANSWER_FILE, ANSWER_SOCKET, ANSWER_COMPLETE };
 
 struct field {
 	uint32_t name, name_len, value, value_len; /* offsets in the head */
@@ -78,6 +78,7 @@ struct exchange {
 	void *body_ctx;
 
 	enum answer answer;
+	struct websocket *socket; /* of ANSWER_SOCKET, and until the exchange ends */
 	unsigned status;
 	bool aborted, bodyless, drain_due;
 	bool outlives_half_close; /* see http_stream_outlives_half_close() */
@@ -190,3 +191,10 @@ void file_step(struct conn *c);
 void file_drop(struct conn *c);
 bool file_is_blocked(const struct conn *c);
 void file_unblock(struct conn *c);
+
+/* websocket.c: the loop's side of a socket. */
+size_t socket_input(struct conn *c, const char *bytes, size_t len);
+bool socket_wants_input(const struct exchange *x);
+bool socket_is_closing(const struct exchange *x); /* waits for the peer's close frame */
+void socket_leave(struct exchange *x);            /* the server ends */
+void socket_free(struct websocket *ws);

@@ -160,6 +160,7 @@ static struct exchange *exchange_new(struct conn *c, const char *head, size_t le
 void exchange_free(struct exchange *x)
 {
 	buf_done(&x->body);
+	socket_free(x->socket);
 	free(x->url_room);
 	free(x);
 }
@@ -275,6 +276,7 @@ bool request_wants_input(const struct conn *c)
 
 	if (c->state != CONN_OPEN || c->input_lost || c->broken) return false;
 	if (!x) return true;
+	if (x->answer == ANSWER_SOCKET) return !x->aborted && socket_wants_input(x);
 	return x->body_mode != BODY_UNDECIDED && !x->body_done && !x->body_paused && !x->body_too_large &&
 	       !x->aborted;
 }

@@ -159,6 +159,9 @@ static void describe(struct exchange *x)
 	http_reply(x, 200, "text/plain", "X-Extra: yes\r\n", b.data, b.len);
 }
 
+/* What else a test's server can do. */
+static void (*fixture_more)(struct exchange *x);
+
 static void on_request(struct exchange *x, void *ctx)
 {
 	const char *path = http_path(x);
@@ -209,6 +212,8 @@ static void on_request(struct exchange *x, void *ctx)
 		http_reply_error(x, 413, "payload_too_large", "no \"\x01\xc3\xa4\xff\xf0\x9f\x98\x80");
 	} else if (!strcmp(path, "/empty")) {
 		http_reply(x, 204, NULL, NULL, NULL, 0);
+	} else if (fixture_more) {
+		fixture_more(x);
 	}
 	/* Anything else is never answered. */
 }
