@@ -19,7 +19,7 @@ static size_t name_len(const char *var)
 	return equals && equals != var ? (size_t)(equals - var) + 1 : 0;
 }
 
-static void put(struct environment *env, char *var)
+void environment_put(struct environment *env, char *var)
 {
 	size_t len = name_len(var);
 
@@ -74,7 +74,7 @@ int environment_build(uint32_t uid, const char *cwd, const struct wire_list *ove
 	env.vars = mem_new_array(BASE_VARS + overlay->count + ENVIRONMENT_SPARE + 1, sizeof *env.vars);
 	put_base(&env, uid, cwd);
 	while ((var = wire_list_next(overlay, &at, NULL)))
-		put(&env, (char *)var);
+		environment_put(&env, (char *)var);
 	*ret = env;
 	return 0;
 }

@@ -8,7 +8,7 @@
 struct err;
 struct wire_list;
 
-#define ENVIRONMENT_SPARE 2    /* unused slots before the NULL that a caller may fill */
+#define ENVIRONMENT_SPARE 3    /* unused slots before the NULL: two for execute_directly(), one to put */
 #define ENVIRONMENT_MAX   4096 /* variables of one request */
 
 struct environment {
@@ -23,6 +23,9 @@ struct environment {
  */
 int environment_build(uint32_t uid, const char *cwd, const struct wire_list *overlay, struct environment *ret,
 		      struct err *e);
+
+/* Replaces what there is of that name, or adds it: once. VAR is borrowed. */
+void environment_put(struct environment *env, char *var);
 void environment_done(struct environment *env);
 
 /* The value of NAME, or NULL. */

@@ -7,54 +7,69 @@
 #include "base/mem.h"
 
 #define EVENTS_SIZE ((LOG_EVENTS * sizeof(struct log_event) + 4095) & ~(size_t)4095)
-#define ARENA_SIZE  (EVENTS_SIZE + LOG_BYTES)
 #define WARM_BYTES  ((size_t)32 << 10) /* of a spare arena that stay resident */
 
-/* The last arena that was given back: its first pages are mapped in already. */
-static char *spare;
-static unsigned arenas; /* in use, of either size */
+/* The arenas of one kind of log. */
+static struct arenas {
+	size_t bytes;
+	unsigned large; /* so many are of full size */
+	unsigned used;  /* of either size */
+	char *spare;    /* the last one that was given back: its first pages are mapped in already */
+} arenas[] = {[LOG_OF_PROCESS] = {.bytes = LOG_BYTES, .large = LOGS_LARGE},
+	      [LOG_OF_TERMINAL] = {.bytes = LOG_TERMINAL_BYTES, .large = LOGS_TERMINAL_LARGE}};
 
 static bool arena_take(struct log *l)
 {
-	unsigned part = arenas < LOGS_LARGE ? 1 : LOG_SMALLER;
-	char *a = part == 1 ? take_ptr(spare) : NULL;
+	struct arenas *of = &arenas[l->kind];
+	unsigned part = of->used < of->large ? 1 : LOG_SMALLER;
+	char *a = part == 1 ? take_ptr(of->spare) : NULL;
 
 	if (!a) {
-		a = mmap(NULL, ARENA_SIZE / part, PROT_READ | PROT_WRITE,
+		a = mmap(NULL, (EVENTS_SIZE + of->bytes) / part, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	}
 	if (a == MAP_FAILED) return false;
-	arenas++;
+	of->used++;
 	l->events = (struct log_event *)a;
 	l->events_room = LOG_EVENTS / part;
 	l->bytes = a + EVENTS_SIZE / part;
-	l->bytes_room = LOG_BYTES / part;
-	l->first_seq = 1;
+	l->bytes_room = of->bytes / part;
+	if (!l->first_seq) l->first_seq = 1;
 	return true;
 }
 
 static void arena_give(struct log *l)
 {
+	struct arenas *of = &arenas[l->kind];
 	char *a = (char *)l->events;
+	bool is_large = l->bytes_room == of->bytes;
 
-	arenas--;
-	if (spare || l->bytes_room < LOG_BYTES) {
-		(void)munmap(a, l->bytes_room < LOG_BYTES ? ARENA_SIZE / LOG_SMALLER : ARENA_SIZE);
+	of->used--;
+	if (of->spare || !is_large) {
+		(void)munmap(a, (EVENTS_SIZE + of->bytes) / (is_large ? 1 : LOG_SMALLER));
 		return;
 	}
 	if (l->total > WARM_BYTES) {
 		(void)madvise(a + 4096, EVENTS_SIZE - 4096, MADV_DONTNEED);
-		(void)madvise(a + EVENTS_SIZE + WARM_BYTES, LOG_BYTES - WARM_BYTES, MADV_DONTNEED);
+		(void)madvise(a + EVENTS_SIZE + WARM_BYTES, of->bytes - WARM_BYTES, MADV_DONTNEED);
 	}
-	spare = a;
+	of->spare = a;
 }
 
 void log_done(struct log *l)
 {
+	log_drop(l);
+	*l = (struct log){0};
+}
+
+void log_drop(struct log *l)
+{
+	struct log rest = {.first_seq = log_next_seq(l), .total = l->total, .kind = l->kind};
+
 	if (!l->events) return;
 	if (l->settled) free(l->events);
 	else arena_give(l);
-	*l = (struct log){0};
+	*l = rest;
 }
 
 static void drop_oldest(struct log *l)
@@ -94,8 +109,8 @@ ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec
 	while (l->event_count == l->events_room || l->byte_count + (size_t)n > l->bytes_room)
 		drop_oldest(l);
 	if (l->event_count == 0) l->byte_first = tail;
-	l->events[(l->event_first + l->event_count++) % l->events_room] =
-		(struct log_event){.at_ms = clock_wall_ms(), .len = (uint32_t)n, .stream = stream};
+	l->events[(l->event_first + l->event_count++) % l->events_room] = (struct log_event){
+		.at_ms = clock_wall_ms(), .len = (uint32_t)n, .stream = stream, .offset = (uint32_t)tail};
 	l->byte_count += (size_t)n;
 	l->total += (uint64_t)n;
 	ring_parts(l, tail, (size_t)n, parts);
@@ -111,13 +126,16 @@ void log_settle(struct log *l)
 
 	if (!l->events || l->settled) return;
 	if (!l->event_count) {
-		log_done(l);
+		log_drop(l);
 		return;
 	}
 	events = mem_new(events_size + l->byte_count);
 	bytes = (char *)events + events_size;
-	for (uint32_t i = 0; i < l->event_count; i++)
+	for (uint32_t i = 0, offset = 0; i < l->event_count; i++) {
 		events[i] = l->events[(l->event_first + i) % l->events_room];
+		events[i].offset = offset;
+		offset += events[i].len;
+	}
 	ring_parts(l, l->byte_first, l->byte_count, parts);
 	memcpy(bytes, parts[0].iov_base, parts[0].iov_len);
 	memcpy(bytes + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
@@ -135,19 +153,24 @@ size_t log_weight(const struct log *l)
 {
 	if (!l->events) return 0;
 	return l->event_count * sizeof *l->events +
-	       (l->settled ? l->byte_count : MIN(l->total, (uint64_t)LOG_BYTES));
+	       (l->settled ? l->byte_count : MIN(l->total, (uint64_t)l->bytes_room));
+}
+
+uint64_t log_first_seq(const struct log *l)
+{
+	return l->first_seq ? l->first_seq : 1;
+}
+
+uint64_t log_next_seq(const struct log *l)
+{
+	return log_first_seq(l) + l->event_count;
 }
 
 bool log_event_at(const struct log *l, uint64_t *seq, struct log_event *ret, struct iovec parts[2])
 {
-	size_t offset = l->byte_first;
-
-	if (*seq < l->first_seq) *seq = l->first_seq;
-	if (!l->event_count || *seq >= l->first_seq + l->event_count) return false;
-	for (uint64_t i = 0; i < *seq - l->first_seq; i++) {
-		offset += l->events[(l->event_first + i) % l->events_room].len;
-	}
+	*seq = MAX(*seq, log_first_seq(l));
+	if (*seq >= log_next_seq(l)) return false;
 	*ret = l->events[(l->event_first + *seq - l->first_seq) % l->events_room];
-	ring_parts(l, offset % l->bytes_room, ret->len, parts);
+	ring_parts(l, ret->offset, ret->len, parts);
 	return true;
 }

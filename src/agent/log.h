@@ -1,12 +1,13 @@
 /*
- * log.h - what a process wrote: its newest bytes and events, bounded.
+ * log.h - what a process or a terminal wrote: its newest bytes and events, bounded.
  *
- * Theory of operation: a pipe is read straight into a ring of LOG_BYTES; each read is one event (stream,
- * length, time) in a second ring of LOG_EVENTS. Overwritten bytes take their events with them, always whole.
- * Both rings live in one *arena*, mapped at the first output, so a silent process costs nothing. When the
- * process has ended and its pipes are closed, log_settle() moves what is there to a block of just that size,
- * and the arena, warm, serves the next process. This memory is not charged to the sandbox: when more than
- * LOGS_LARGE processes write at once, the others get smaller rings.
+ * Theory of operation: a pipe is read straight into a ring of LOG_BYTES (a terminal's: LOG_TERMINAL_BYTES);
+ * each read is one event (stream, length, time) in a second ring of LOG_EVENTS. Overwritten bytes take their
+ * events with them, always whole. Both rings live in one *arena*, mapped at the first output, so a silent
+ * process costs nothing. When the process has ended and its pipes are closed, log_settle() moves what is
+ * there to a block of just that size, and the arena, warm, serves the next process. This memory is not
+ * charged to the sandbox: when more than LOGS_LARGE processes (LOGS_TERMINAL_LARGE terminals) write at once,
+ * the others get smaller rings.
  */
 #pragma once
 
@@ -16,15 +17,20 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define LOG_BYTES   ((size_t)1 << 20) /* a power of two */
-#define LOG_EVENTS  10000u
-#define LOGS_LARGE  32u
-#define LOG_SMALLER 8u /* by this both rings of the others are smaller */
+#define LOG_BYTES           ((size_t)1 << 20) /* a power of two */
+#define LOG_EVENTS          10000u
+#define LOGS_LARGE          32u
+#define LOG_TERMINAL_BYTES  ((size_t)256 << 10)
+#define LOGS_TERMINAL_LARGE 128u
+#define LOG_SMALLER         8u /* by this both rings of the others are smaller */
+
+enum log_kind { LOG_OF_PROCESS = 0, LOG_OF_TERMINAL = 1 };
 
 struct log_event {
 	uint64_t at_ms; /* wall clock */
-	uint32_t len;
-	uint8_t stream; /* enum wire_stream */
+	uint32_t len : 24;
+	uint32_t stream : 8; /* enum wire_stream */
+	uint32_t offset;     /* of its bytes in the ring */
 };
 
 struct log {
@@ -38,10 +44,14 @@ struct log {
 	uint64_t first_seq; /* sequence number of the oldest event; events are numbered from 1 */
 	uint64_t total;     /* bytes ever written */
 	bool settled;
+	enum log_kind kind;
 };
 
-/* A zeroed struct is an empty log. Gives the memory back. */
+/* A zeroed struct is an empty log (of a process; set KIND before the first output). Gives the memory back. */
 void log_done(struct log *l);
+
+/* Drops all that is there; the numbers of events go on, so a reader sees a gap. */
+void log_drop(struct log *l);
 
 /*
  * Reads at most MAX bytes of FD as one event of STREAM. Bytes read, 0 at the end of the file, -EAGAIN,
@@ -51,6 +61,12 @@ ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec
 
 /* No more will be read: keep the contents in as little memory as they need. */
 void log_settle(struct log *l);
+
+/* The number that the next event will get. */
+uint64_t log_next_seq(const struct log *l);
+
+/* The number of the oldest event that is retained; that of the next one when there is none. */
+uint64_t log_first_seq(const struct log *l);
 
 /* Bytes of memory it holds. */
 size_t log_weight(const struct log *l);

@@ -18,10 +18,15 @@
 
 #include "agent/exec.h"
 #include "agent/file.h"
+#include "agent/follow.h"
 #include "agent/peers.h"
 #include "agent/process.h"
+#include "agent/process_signal.h"
 #include "agent/reactor.h"
+#include "agent/report.h"
 #include "agent/spawn.h"
+#include "agent/starting.h"
+#include "agent/terminal.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -119,7 +124,10 @@ static void on_turn(void)
 static int serve(struct kit *kit, struct link *bond, struct err *e)
 {
 	static const struct channel_kind kinds[] = {{MSG_open_exec, exec_open},
-						    {MSG_open_list, exec_list_open},
+						    {MSG_open_list, list_open},
+						    {MSG_open_follow, follow_open},
+						    {MSG_open_terminal, terminal_open},
+						    {MSG_open_signal, signal_open},
 						    {MSG_open_read, file_read_open},
 						    {MSG_open_write, file_write_open},
 						    {0, NULL}};
@@ -129,7 +137,7 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 	if (r == 0) r = reactor_open(processes_reap);
 	if (r == 0) r = peers_open(kit->fds[BIND_LISTEN], bond, front, kit->cookie, kit->cookie_len, kinds);
 	if (r < 0) return err_set(e, r, "set up the agent");
-	exec_init();
+	starting_init();
 	reactor_on_turn(on_turn);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "agent/limits.h"
+#include "agent/log.h"
 #include "agent/reactor.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -108,6 +109,26 @@ void channel_send_data(struct channel *c, enum wire_stream stream, const struct 
 	}
 	flush_outbox();
 	if (!p->broken) sent(p, link_send_data(p->link, c->id, stream, parts, parts[1].iov_len ? 2 : 1));
+}
+
+void channel_send_log(struct channel *c, uint64_t seq, const struct log_event *event,
+		      const struct iovec parts[2])
+{
+	struct peer *p = c->peer;
+
+	if (parts[0].iov_len <= SMALL_DATA && !parts[1].iov_len) {
+		struct msg_log m = {.seq = seq,
+				    .at_ms = event->at_ms,
+				    .stream = (uint8_t)event->stream,
+				    .bytes = {.at = parts[0].iov_base, .len = (uint32_t)parts[0].iov_len}};
+
+		CHANNEL_SEND(c, log, &m);
+		return;
+	}
+	flush_outbox();
+	if (p->broken) return;
+	sent(p, link_send_log(p->link, c->id, seq, event->at_ms, (enum wire_stream)event->stream, parts,
+			      parts[1].iov_len ? 2 : 1));
 }
 
 void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd)

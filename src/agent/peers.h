@@ -23,6 +23,7 @@
 
 struct channel;
 struct link;
+struct log_event;
 struct peer;
 
 #define CHANNELS_MAX 4096 /* of one link */
@@ -76,6 +77,10 @@ struct packet *peer_outbox_patient(struct peer *p, size_t need);
 	(void)msg_##name##_add(peer_outbox((c)->peer, msg_##name##_size(m) + WIRE_HEADER), (c)->id, m)
 
 void channel_send_data(struct channel *c, enum wire_stream stream, const struct iovec parts[2]);
+
+/* Event SEQ of a log that is followed. */
+void channel_send_log(struct channel *c, uint64_t seq, const struct log_event *event,
+		      const struct iovec parts[2]);
 
 /* `opened` with a descriptor (duplicated). */
 void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd);

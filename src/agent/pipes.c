@@ -1,6 +1,7 @@
 /*
  * pipes.c - the bytes of a process: output is read straight into its log and shown to the client from there;
- * input waits in a bounded queue.
+ * input waits in a bounded queue. A terminal is one pipe for both ways: its output is read like stdout, and a
+ * copy of its descriptor takes the input.
  *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
  */
@@ -11,16 +12,17 @@
 #include <sys/ioctl.h>
 
 #include "agent/process_private.h"
+#include "agent/pty.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define READS_A_TURN 4 /* of one pipe: others have a right to their turn */
+#define READS_A_TURN 4    /* of one pipe: others have a right to their turn */
+#define TTY_FULL     2048 /* a terminal never gives more than 4 KiB at once: with this much there may be more */
 
 static void on_output_ready(struct watch *w, uint32_t events);
-static void on_input_ready(struct watch *w, uint32_t events);
 
 void process_pipes_init(struct process *p)
 {
@@ -29,9 +31,7 @@ void process_pipes_init(struct process *p)
 			(struct output_pipe){.process = p, .fd = -1, .stream = i ? STREAM_ERR : STREAM_OUT};
 		p->out[i].watch = (struct watch){.fd = -1, .on_event = on_output_ready};
 	}
-	p->in.fd = -1;
-	p->in.watch = (struct watch){.fd = -1, .on_event = on_input_ready};
-	p->in.queue = buf_with_cap(STDIN_WINDOW);
+	input_init(&p->in, p->facts.kind == KIND_TERMINAL ? KEYS_HELD : STDIN_WINDOW);
 }
 
 /* Our end alone does not block: programs do not expect that of theirs. */
@@ -58,15 +58,27 @@ static int null_fd(void)
 void process_pipes_close_theirs(int theirs[3])
 {
 	if (theirs[0] != null_fd()) fd_close(theirs[0]);
+	if (theirs[1] == theirs[0]) return; /* a terminal, all of them */
 	fd_close(theirs[1]);
 	fd_close(theirs[2]);
 }
 
-int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct err *e)
+static int make_terminal(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e)
+{
+	int r = pty_open(spec->uid, spec->cols, spec->rows, &p->out[0].fd, &theirs[0], e);
+
+	if (r < 0) return r;
+	theirs[1] = theirs[2] = theirs[0];
+	p->in.fd = fcntl(p->out[0].fd, F_DUPFD_CLOEXEC, 3);
+	return p->in.fd < 0 ? err_set(e, -errno, "copy the terminal's descriptor") : 0;
+}
+
+int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e)
 {
 	int r;
 
-	if (with_stdin) {
+	if (spec->kind == KIND_TERMINAL) return make_terminal(p, spec, theirs, e);
+	if (spec->with_stdin) {
 		r = make_pipe(&theirs[0], &p->in.fd, false);
 	} else {
 		theirs[0] = null_fd();
@@ -79,29 +91,24 @@ int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct
 
 void process_pipes_watch(struct process *p)
 {
-	for (size_t i = 0; i < 2; i++)
-		(void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
+	for (size_t i = 0; i < 2; i++) {
+		if (p->out[i].fd >= 0) (void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
+	}
 }
 
 static void close_output(struct output_pipe *o)
 {
-	watch_forget(&o->watch);
+	if (o->process->in.fd >= 0) watch_stop(&o->watch); /* may be a copy of it */
+	else watch_forget(&o->watch);
 	o->fd = fd_close(o->fd);
 	o->owed = 0;
-}
-
-static void close_input(struct process *p)
-{
-	watch_forget(&p->in.watch);
-	p->in.fd = fd_close(p->in.fd);
-	buf_reset(&p->in.queue);
 }
 
 void process_pipes_close(struct process *p)
 {
 	for (size_t i = 0; i < 2; i++)
 		close_output(&p->out[i]);
-	close_input(p);
+	input_close(&p->in);
 }
 
 bool process_pipes_closed(const struct process *p)
@@ -146,11 +153,27 @@ bool process_pipes_hold_output(const struct process *p)
 	return false;
 }
 
+/* Bytes of output that may be read now: as many as the client takes, or the most generous of those who are
+ * waited for. */
+static size_t room_of(const struct process *p)
+{
+	size_t room = 0;
+	bool waited = false;
+
+	if (p->client) return MIN(p->client->room(p->client), WIRE_DATA_MAX);
+	for (struct process_follower *f = p->followers; f; f = f->next) {
+		if (!f->room) continue;
+		room = MAX(room, f->room(f));
+		waited = true;
+	}
+	return waited ? MIN(room, WIRE_DATA_MAX) : WIRE_DATA_MAX;
+}
+
 /* Reads once. 1: there may be more; 0: not now; negative: the pipe is at its end. */
 static int read_once(struct output_pipe *o)
 {
 	struct process *p = o->process;
-	size_t room = p->client ? MIN(p->client->room(p->client), WIRE_DATA_MAX) : WIRE_DATA_MAX;
+	size_t room = room_of(p);
 	struct iovec parts[2];
 	ssize_t n;
 
@@ -165,7 +188,8 @@ static int read_once(struct output_pipe *o)
 	o->owed -= MIN(o->owed, (size_t)n);
 	if (p->reaped) p->quiet_from = clock_ms();
 	if (p->client) p->client->on_output(p->client, o->stream, parts);
-	return (size_t)n == room;
+	if (p->followers) process_tell_followers(p);
+	return (size_t)n == room || (p->facts.kind == KIND_TERMINAL && n >= TTY_FULL);
 }
 
 /* Reads what is there. Whether the pipe came to its end. */
@@ -209,7 +233,7 @@ void process_resume(struct process *p)
 {
 	uint64_t waited;
 
-	if (!p->blocked_since || (p->client && !p->client->room(p->client))) return;
+	if (!p->blocked_since || !room_of(p)) return;
 	waited = clock_ms() - p->blocked_since;
 	p->blocked_since = 0;
 	p->drain_until += waited;
@@ -224,63 +248,27 @@ void process_resume(struct process *p)
 
 /* ---- input ---- */
 
-static void input_taken(struct process *p, size_t len)
+int process_input(struct process *p, struct input_source *s, const void *bytes, size_t len)
 {
-	if (len && p->client) p->client->on_input_taken(p->client, len);
-}
+	int r = input_add(&p->in, s, bytes, len);
 
-/* Nobody reads any more: what waits is dropped, and so will be what comes. */
-static void lose_input(struct process *p)
-{
-	size_t waiting = p->in.queue.len;
-
-	close_input(p);
-	input_taken(p, waiting);
-}
-
-static void write_input(struct process *p)
-{
-	struct input_pipe *in = &p->in;
-
-	while (in->queue.len) {
-		ssize_t n = write(in->fd, in->queue.data, in->queue.len);
-
-		if (n < 0 && errno == EINTR) continue;
-		if (n < 0 && errno == EAGAIN) {
-			if (in->watch.fd < 0) (void)watch_start(&in->watch, in->fd, EPOLLOUT);
-			return;
-		}
-		if (n < 0) {
-			lose_input(p);
-			return;
-		}
-		buf_take(&in->queue, (size_t)n);
-		input_taken(p, (size_t)n);
-	}
-	watch_stop(&in->watch);
-	if (in->ending) close_input(p);
-	else buf_reset(&in->queue);
-}
-
-static void on_input_ready(struct watch *w, uint32_t events)
-{
-	(void)events;
-	write_input(container_of(container_of(w, struct input_pipe, watch), struct process, in));
-}
-
-int process_input(struct process *p, const void *bytes, size_t len)
-{
-	if (p->in.fd < 0 || p->in.ending) {
-		input_taken(p, len);
-		return 0;
-	}
-	if (buf_add(&p->in.queue, bytes, len) < 0) return -EPROTO;
-	write_input(p);
+	if (r == 0) return 0;
+	if (p->facts.kind != KIND_TERMINAL) return -EPROTO;
+	s->on_taken(s, len);
 	return 0;
 }
 
 void process_input_end(struct process *p)
 {
-	p->in.ending = true;
-	if (p->in.fd >= 0 && !p->in.queue.len) close_input(p);
+	input_end(&p->in);
+}
+
+void process_input_forget(struct process *p, const struct input_source *s)
+{
+	input_forget(&p->in, s);
+}
+
+void process_resize(struct process *p, uint16_t cols, uint16_t rows)
+{
+	if (p->facts.kind == KIND_TERMINAL && p->out[0].fd >= 0) pty_resize(p->out[0].fd, cols, rows);
 }

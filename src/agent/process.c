@@ -18,6 +18,7 @@
 #include "wire/message.h"
 
 #define QUIET_MS      150  /* without output after the leader's death: nobody means to say more */
+#define QUIET_TTY_MS  200  /* the same for a terminal */
 #define DRAIN_MS      1000 /* at most, see process.h */
 #define HARD_EVERY_MS 10   /* between two rounds of SIGKILL */
 #define HARD_MS       1000 /* the tree may resist (a process in the kernel's hands) that long */
@@ -25,14 +26,32 @@
 static struct process *first, **last = &first;
 static bool forgetting_due;
 
+/* P or the first one after it that may be found. */
+static struct process *found(struct process *p)
+{
+	while (p && p->retired && p->facts.ended)
+		p = p->next;
+	return p;
+}
+
 struct process *process_first(void)
 {
-	return first;
+	return found(first);
 }
 
 struct process *process_next(struct process *p)
 {
-	return p->next;
+	return found(p->next);
+}
+
+struct process *process_find(enum process_kind kind, const char *name)
+{
+	struct process *newest = NULL;
+
+	for (struct process *p = process_first(); p; p = process_next(p)) {
+		if (p->facts.kind == kind && strcmp(p->facts.id, name) == 0) newest = p;
+	}
+	return newest;
 }
 
 const struct process_facts *process_facts(const struct process *p)
@@ -43,6 +62,37 @@ const struct process_facts *process_facts(const struct process *p)
 unsigned process_live(const struct process *p)
 {
 	return tree_count(&p->tree);
+}
+
+const struct log *process_log(const struct process *p)
+{
+	return &p->log;
+}
+
+/* ---- who reads the log ---- */
+
+void process_follow(struct process *p, struct process_follower *f)
+{
+	f->next = p->followers;
+	p->followers = f;
+}
+
+void process_unfollow(struct process *p, struct process_follower *f)
+{
+	struct process_follower **at = &p->followers;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	if (p->facts.ended) forgetting_due = true;
+}
+
+void process_tell_followers(struct process *p)
+{
+	for (struct process_follower *f = p->followers, *next; f; f = next) {
+		next = f->next;
+		f->on_news(f);
+	}
 }
 
 /* ---- the end ---- */
@@ -63,46 +113,85 @@ static void forget(struct process *p)
 	free(p);
 }
 
-/* Ended, nobody holds its pipes, nobody of its tree lives: nothing would be missed. */
+/* Ended, nobody holds its pipes, nobody of its tree lives, nobody reads its log: nothing would be missed. */
 static bool is_forgettable(const struct process *p)
 {
-	return p->facts.ended && process_pipes_closed(p) && !p->tree.seq;
+	return p->facts.ended && process_pipes_closed(p) && !p->tree.seq && !p->followers;
 }
 
-static struct process *oldest_ended(bool with_log)
+/* Ended ones are kept by what they were, so that many short commands do not push out what somebody may ask
+ * for. */
+enum keep { KEEP_NOT, KEEP_EXEC, KEEP_BACKGROUND, KEEP_TERMINAL, KEEPS };
+
+static const unsigned kept[KEEPS] = {
+	[KEEP_EXEC] = PROCESSES_KEPT, [KEEP_BACKGROUND] = BACKGROUND_KEPT, [KEEP_TERMINAL] = TERMINALS_KEPT};
+
+static enum keep keep_of(const struct process *p)
+{
+	if (p->retired) return KEEP_NOT;
+	if (p->facts.kind == KIND_TERMINAL) return KEEP_TERMINAL;
+	return p->background ? KEEP_BACKGROUND : KEEP_EXEC;
+}
+
+void process_retire(struct process *p)
+{
+	p->retired = true;
+	forgetting_due = true;
+}
+
+static struct process *oldest_ended(enum keep keep)
 {
 	struct process *oldest = NULL;
 
 	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p) || (with_log && !p->log.events)) continue;
+		if (!is_forgettable(p) || keep_of(p) != keep) continue;
 		if (!oldest || p->facts.ended_ms < oldest->facts.ended_ms) oldest = p;
 	}
 	return oldest;
 }
 
+/* The next log to drop: of commands whose client got the output anyway, then of the others. */
+static struct process *oldest_log(void)
+{
+	struct process *oldest = NULL;
+
+	for (struct process *p = first; p; p = p->next) {
+		if (!is_forgettable(p) || !p->log.events) continue;
+		if (!oldest || keep_of(p) < keep_of(oldest) ||
+		    (keep_of(p) == keep_of(oldest) && p->facts.ended_ms < oldest->facts.ended_ms))
+			oldest = p;
+	}
+	return oldest;
+}
+
+static void forget_beyond_limits(void)
+{
+	unsigned counts[KEEPS] = {0};
+
+	for (struct process *p = first; p; p = p->next) {
+		if (is_forgettable(p)) counts[keep_of(p)]++;
+	}
+	for (enum keep keep = 0; keep < KEEPS; keep++) {
+		for (; counts[keep] > kept[keep]; counts[keep]--)
+			forget(oldest_ended(keep));
+	}
+}
+
 void processes_turn(void)
 {
 	size_t weight = 0;
-	unsigned count = 0;
 
 	if (!forgetting_due) return;
 	forgetting_due = false;
+	forget_beyond_limits();
 	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p)) continue;
-		count++;
-		weight += log_weight(&p->log);
-	}
-	for (; count > PROCESSES_KEPT; count--) {
-		struct process *p = oldest_ended(false);
-
-		weight -= log_weight(&p->log);
-		forget(p);
+		if (is_forgettable(p)) weight += log_weight(&p->log);
 	}
 	while (weight > LOGS_KEPT_BYTES) {
-		struct process *p = oldest_ended(true);
+		struct process *p = oldest_log();
 
 		weight -= log_weight(&p->log);
-		log_done(&p->log);
+		log_drop(&p->log);
 	}
 }
 
@@ -127,9 +216,11 @@ static void end(struct process *p)
 	p->facts.bytes = p->log.total;
 	p->facts.left_running = tree_remove(&p->tree) ? 0 : tree_count(&p->tree);
 	if (client) client->on_end(client, p);
+	if (p->facts.kind == KIND_TERMINAL) process_pipes_close(p);
 	process_input_end(p);
 	process_resume(p);
 	settle(p);
+	process_tell_followers(p);
 }
 
 /* Whether the pipes may be taken for drained; otherwise *RET_WAIT_MS tells when to look again (0: on an
@@ -142,12 +233,23 @@ static bool is_drained(struct process *p, uint64_t *ret_wait_ms)
 	if (process_pipes_closed(p)) return true;
 	/* The client's credit will bring us back. */
 	if (p->blocked_since && process_pipes_hold_output(p)) return false;
-	until = MIN(p->quiet_from + QUIET_MS, p->drain_until);
+	until = p->quiet_from + (p->facts.kind == KIND_TERMINAL ? QUIET_TTY_MS : QUIET_MS);
+	until = MIN(until, p->drain_until);
 	if (now < until) {
 		*ret_wait_ms = until - now;
 		return false;
 	}
 	return !p->out[0].owed && !p->out[1].owed;
+}
+
+/*
+ * In the background: whether the leader's process group is empty and the pipes are at their end. Both may
+ * depend on processes that are not our children; their deaths reach us as those of orphans, or by the pipes.
+ */
+static bool has_settled(struct process *p)
+{
+	if (!p->group_gone) p->group_gone = tree_group_is_gone(&p->tree);
+	return (p->group_gone && process_pipes_closed(p)) || p->force == FORCE_GAVE_UP;
 }
 
 void process_check_end(struct process *p)
@@ -157,6 +259,10 @@ void process_check_end(struct process *p)
 	if (!p->reaped || p->facts.ended) return;
 	/* A tree that is being ended by force is waited for: "timed out" shall mean that nothing is left. */
 	if (p->force != FORCE_NONE && p->force != FORCE_GAVE_UP && !tree_remove(&p->tree)) return;
+	if (p->background) {
+		if (has_settled(p)) end(p);
+		return;
+	}
 	if (is_drained(p, &wait_ms)) {
 		end(p);
 		return;
@@ -193,8 +299,8 @@ static void on_deadline(struct timer *t)
 
 	switch (p->force) {
 	case FORCE_NONE:
-		p->facts.timed_out = !p->reaped;
-		if (p->reaped) return;
+		if (p->reaped && !p->background) return;
+		p->facts.timed_out = true;
 		p->force = FORCE_SOFT;
 		tree_signal(&p->tree, SIGTERM);
 		timer_start(t, p->grace_ms);
@@ -218,6 +324,29 @@ void process_signal(struct process *p, int signo)
 	if (!p->facts.ended) p->cancel_signo = signo;
 	if (signo == SIGKILL) kill_hard(p);
 	else tree_signal(&p->tree, signo);
+}
+
+static void end_softly(struct process *p, int signo, uint64_t grace_ms)
+{
+	if (p->facts.ended || p->force != FORCE_NONE) return;
+	p->cancel_signo = signo;
+	p->force = FORCE_SOFT;
+	tree_signal(&p->tree, signo);
+	tree_signal(&p->tree, SIGCONT); /* the stopped, too, shall hear of it */
+	timer_start(&p->deadline, grace_ms);
+}
+
+void process_terminate(struct process *p)
+{
+	end_softly(p, SIGTERM, TERMINATE_MS);
+}
+
+void process_hang_up(struct process *p)
+{
+	if (p->facts.ended) return;
+	process_pipes_close(p);
+	end_softly(p, SIGHUP, HANG_UP_MS);
+	process_check_end(p);
 }
 
 /* ---- the leader's death ---- */
@@ -269,7 +398,9 @@ void processes_reap(void)
 	/* Any of the dead may have been the last of a tree whose leader is long gone. */
 	for (struct process *p = first, *next; p; p = next) {
 		next = p->next;
-		if (!p->reaped || !p->tree.seq || !tree_remove(&p->tree)) continue;
+		if (!p->reaped) continue;
+		if (p->background && !p->facts.ended) process_check_end(p);
+		if (!p->tree.seq || !tree_remove(&p->tree)) continue;
 		if (p->facts.ended) settle(p);
 		else process_check_end(p);
 	}
@@ -280,7 +411,8 @@ void processes_reap(void)
 /* Copies of what is told later: one block, the list of pointers first. */
 static void keep_record(struct process *p, const struct process_spec *spec)
 {
-	size_t size = 0, cwd_size = strlen(spec->cwd) + 1;
+	const char *session = spec->session ? spec->session : "";
+	size_t size = 0, cwd_size = strlen(spec->cwd) + 1, session_size = strlen(session) + 1;
 	const uint8_t *at = spec->argv->packed;
 	uint32_t count = 0, len;
 	const char *word;
@@ -291,7 +423,7 @@ static void keep_record(struct process *p, const struct process_spec *spec)
 		size += len + 1;
 		count++;
 	}
-	p->record = mem_new(count * sizeof(char *) + size + cwd_size);
+	p->record = mem_new(count * sizeof(char *) + size + cwd_size + session_size);
 	text = (char *)p->record + count * sizeof(char *);
 	p->facts.argv = p->record;
 	p->facts.argc = count;
@@ -301,14 +433,20 @@ static void keep_record(struct process *p, const struct process_spec *spec)
 		((char **)p->record)[i] = text;
 		text = mempcpy(text, word, len + 1);
 	}
-	memcpy(text, spec->cwd, cwd_size);
 	p->facts.cwd = text;
+	text = mempcpy(text, spec->cwd, cwd_size);
+	p->facts.session = text;
+	memcpy(text, session, session_size);
 }
 
 static struct process *process_new(const struct process_spec *spec)
 {
 	struct process *p = mem_new(sizeof *p);
 
+	p->facts.kind = spec->kind;
+	p->log.kind = spec->kind == KIND_TERMINAL ? LOG_OF_TERMINAL : LOG_OF_PROCESS;
+	p->background = spec->background;
+	p->retired = spec->forgotten;
 	process_pipes_init(p);
 	p->client = spec->client;
 	p->grace_ms = spec->grace_ms;
@@ -323,13 +461,16 @@ static struct process *process_new(const struct process_spec *spec)
 static int start(struct process *p, const struct process_spec *spec, int theirs[3], enum spawn_step *ret_step,
 		 struct err *e)
 {
-	struct spawn_spec birth = {
-		.command = spec->command, .env = spec->env, .cwd = spec->cwd, .uid = spec->uid};
+	struct spawn_spec birth = {.command = spec->command,
+				   .env = spec->env,
+				   .cwd = spec->cwd,
+				   .uid = spec->uid,
+				   .terminal = spec->kind == KIND_TERMINAL};
 	pid_t pid;
 	int r;
 
 	*ret_step = SPAWN_CLONE;
-	r = process_pipes_make(p, spec->with_stdin, theirs, e);
+	r = process_pipes_make(p, spec, theirs, e);
 	if (r < 0) return r;
 	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, e);
 	if (r < 0) return r;
@@ -356,7 +497,8 @@ int process_start(const struct process_spec *spec, struct process **ret, enum sp
 		forget(p);
 		return r;
 	}
-	id_make_uuid(p->facts.id);
+	if (spec->name) (void)snprintf(p->facts.id, sizeof p->facts.id, "%s", spec->name);
+	else id_make_uuid(p->facts.id);
 	p->facts.started_ms = clock_wall_ms();
 	p->started_at = clock_ms();
 	if (spec->timeout_ms) timer_start(&p->deadline, spec->timeout_ms);

@@ -1,6 +1,6 @@
 /*
- * process.h - a command that was started: its pipes, its log, its tree, its end. Independent of who asked for
- * it.
+ * process.h - a command that was started: its pipes or its terminal, its log, its tree, its end. Independent
+ * of who asked for it.
  *
  * Theory of operation. A process has a *leader* (what we spawned) and a *tree* (everything below it). It
  * passes through:
@@ -13,8 +13,16 @@
  * the background may hold a pipe for ever. Time during which the client has no credit does not count. A
  * leftover's later output is read into the log, so it never blocks and never gets SIGPIPE.
  *
+ * In the *background* (API.md 3.18) is a process that nobody waits for: it ends when its whole process group
+ * is gone and both pipes are at their end, however long that takes.
+ *
+ * A *terminal* is a process whose stdio is a pty. Its leader's death hangs it up (the kernel does that), so
+ * it is drained in no time; whatever else holds it is not waited for longer than 200 ms of silence, and it is
+ * closed.
+ *
  * A client may watch (exec.c). While it does, its credit decides how much is read; without one, pipes drain
- * freely.
+ * freely. *Followers* (follow.c) read the log at their own pace, each for itself, and slow nobody down,
+ * except those that have a room(): while there are such, output is read only as long as one of them has some.
  *
  * Ending by force (deadline or kill): SIGTERM to the tree, a grace, then SIGKILL again and again until the
  * tree is empty; the process ends when it is, or a second later.
@@ -27,28 +35,42 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "agent/input.h"
 #include "agent/log.h"
 #include "agent/spawn.h"
 #include "agent/tree.h"
 #include "base/id.h"
+#include "wire/message.h"
 
 struct err;
 struct process;
-struct wire_list;
 
-/* Who watches a process. Embedded in the watcher; the calls come from the reactor, never from within
- * process_…() calls. */
+/* Who watches a process. Embedded in the watcher; the calls come from the reactor, or as the last deed of
+ * process_resume() and process_signal(). */
 struct process_client {
 	/* Bytes of output it takes now; 0: it says process_resume() when it takes more. */
 	size_t (*room)(struct process_client *c);
 	void (*on_output)(struct process_client *c, uint8_t stream, const struct iovec parts[2]);
-	/* BYTES of stdin were passed on (or dropped, when nobody reads them any more). */
-	void (*on_input_taken)(struct process_client *c, size_t bytes);
 	/* Last call: the client is detached. */
 	void (*on_end)(struct process_client *c, const struct process *p);
 };
 
+/* Who reads its log. Embedded in the reader. */
+struct process_follower {
+	struct process_follower *next; /* private */
+	/* NULL: it is never waited for. Otherwise bytes of output it takes now, as above. */
+	size_t (*room)(struct process_follower *f);
+	/* The log grew, or the process ended. May unfollow itself, nobody else. */
+	void (*on_news)(struct process_follower *f);
+};
+
 struct process_spec {
+	enum process_kind kind;
+	const char *name;    /* NULL: a UUID is made */
+	const char *session; /* NULL: none */
+	bool background;
+	bool forgotten;      /* once it ended: nobody may ask for it */
+	uint16_t cols, rows; /* of a terminal */
 	const struct command *command;
 	struct environment *env;
 	const char *cwd;
@@ -56,28 +78,35 @@ struct process_spec {
 	bool with_stdin;
 	uint64_t timeout_ms; /* 0: none */
 	uint32_t grace_ms;
-	const struct wire_list *argv; /* for the record */
-	struct process_client *client;
+	const struct wire_list *argv;  /* for the record */
+	struct process_client *client; /* NULL: none */
 };
 
 /* What may be told about a process; read-only for others. */
 struct process_facts {
-	char id[UUID_LEN + 1];
+	char id[NAME_ID_MAX + 1];
+	enum process_kind kind;
 	pid_t pid;
 	bool ended, timed_out, cancelled;
 	int code, signo;               /* code = 128 + signo for a death by signal */
 	uint64_t started_ms, ended_ms; /* wall clock */
 	uint64_t duration_ms, cpu_ms, max_memory, bytes;
 	unsigned left_running; /* of the tree when it ended */
-	const char *cwd;
+	const char *cwd, *session;
 	const char *const *argv; /* cut at PROCESS_ARGV_MAX bytes in all */
 	uint32_t argc;
 };
 
 #define PROCESS_ARGV_MAX 8192
-#define PROCESSES_KEPT   64                  /* ended ones; the one that ended first is forgotten first */
+#define PROCESSES_KEPT   64 /* ended ones; the one that ended first is forgotten first */
+#define BACKGROUND_KEPT  64 /* those that were started in the background count by themselves */
+#define TERMINALS_KEPT   25
 #define LOGS_KEPT_BYTES  ((size_t)16 << 20)  /* of the ended ones' logs together, likewise */
 #define STDIN_WINDOW     ((size_t)128 << 10) /* bytes of stdin we hold at most */
+#define KEYS_WINDOW      ((size_t)64 << 10)  /* bytes of a terminal's input that one client may send ahead */
+#define KEYS_HELD        ((size_t)1 << 20)   /* of all of them together; what comes beyond that is dropped */
+#define TERMINATE_MS     500                 /* between SIGTERM and SIGKILL of process_terminate() */
+#define HANG_UP_MS       5000                /* between SIGHUP and SIGKILL of process_hang_up() */
 
 /* limits_held() must be true. STEP as spawn(). */
 int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step,
@@ -89,23 +118,44 @@ void process_detach(struct process *p);
 /* The client has room again. */
 void process_resume(struct process *p);
 
+void process_follow(struct process *p, struct process_follower *f);
+void process_unfollow(struct process *p, struct process_follower *f);
+const struct log *process_log(const struct process *p);
+
 /* -EPROTO: more than the window. Bytes after the end of stdin are dropped. */
-int process_input(struct process *p, const void *bytes, size_t len);
+int process_input(struct process *p, struct input_source *s, const void *bytes, size_t len);
 void process_input_end(struct process *p);
+void process_input_forget(struct process *p, const struct input_source *s);
+
+/* Nothing happens to what is no terminal (any more). */
+void process_resize(struct process *p, uint16_t cols, uint16_t rows);
 
 /* To the whole tree. SIGKILL is repeated until the tree is empty. */
 void process_signal(struct process *p, int signo);
 
+/* SIGTERM, TERMINATE_MS, SIGKILL until the tree is empty; then it ends. */
+void process_terminate(struct process *p);
+
+/* Closes the terminal, which sends SIGHUP to its foreground; the tree gets one too and HANG_UP_MS, then
+ * SIGKILL. */
+void process_hang_up(struct process *p);
+
 const struct process_facts *process_facts(const struct process *p);
 unsigned process_live(const struct process *p); /* processes of its tree now */
 
-/* Oldest first; NULL at the end. */
+/* The newest one of that name; NULL: none. */
+struct process *process_find(enum process_kind kind, const char *name);
+
+/* It has ended, and is not found any more. */
+void process_retire(struct process *p);
+
+/* Oldest first; NULL at the end. Those that ended and are not found are left out. */
 struct process *process_first(void);
 struct process *process_next(struct process *p);
 
 /* For the reactor: children may have died. */
 void processes_reap(void);
 
-/* At the end of the reactor's turn: forgets the oldest ended ones beyond PROCESSES_KEPT. Pointers to them end
+/* At the end of the reactor's turn: forgets the oldest ended ones beyond ..._KEPT. Pointers to them end
  * here. */
 void processes_turn(void);

@@ -3,7 +3,6 @@
 
 #include "agent/process.h"
 #include "agent/reactor.h"
-#include "base/buf.h"
 
 /* How far ending by force has come. */
 enum force { FORCE_NONE, FORCE_SOFT, FORCE_HARD, FORCE_GAVE_UP };
@@ -21,15 +20,14 @@ struct process {
 	struct process_facts facts;
 	void *record; /* memory of facts.argv and facts.cwd */
 	struct process_client *client;
+	struct process_follower *followers;
 	struct log log;
 	struct tree tree;
 	struct output_pipe out[2];
-	struct input_pipe {
-		int fd; /* -1: closed, or there never was one */
-		struct watch watch;
-		struct buf queue;
-		bool ending; /* close it once the queue is empty */
-	} in;
+	struct input in;
+	bool background;
+	bool retired;    /* not found any more, and not kept */
+	bool group_gone; /* in the background: the leader's process group was seen to be empty */
 	bool reaped;
 	enum force force;
 	int cancel_signo;
@@ -44,8 +42,9 @@ struct process {
 
 void process_pipes_init(struct process *p);
 
-/* Makes the pipes; THEIRS gets the child's ends: _close_theirs() after the spawn, and after a failure. */
-int process_pipes_make(struct process *p, bool with_stdin, int theirs[3], struct err *e);
+/* Makes the pipes, or the terminal; THEIRS gets the child's ends: _close_theirs() after the spawn, and after
+ * a failure. */
+int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e);
 void process_pipes_close_theirs(int theirs[3]);
 void process_pipes_watch(struct process *p);
 void process_pipes_close(struct process *p);
@@ -58,3 +57,4 @@ void process_pipes_read(struct process *p);              /* what is there, as fa
 
 void process_check_end(struct process *p);
 void process_pipe_closed(struct process *p); /* a pipe of output came to its end */
+void process_tell_followers(struct process *p);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -95,6 +96,8 @@ static int child(void *arg)
 	if (become(spec->uid) < 0) goto fail;
 	b->step = SPAWN_CWD;
 	if (chdir(spec->cwd) < 0) goto fail;
+	b->step = SPAWN_TERMINAL;
+	if (spec->terminal && ioctl(spec->stdio[0], TIOCSCTTY, 0) < 0) goto fail;
 	b->step = SPAWN_EXEC;
 	if (set_descriptors(spec) < 0) goto fail;
 	(void)umask(022);

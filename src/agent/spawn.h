@@ -15,7 +15,7 @@
 struct command;
 struct environment;
 
-enum spawn_step { SPAWN_CLONE, SPAWN_CGROUP, SPAWN_USER, SPAWN_CWD, SPAWN_EXEC, SPAWN_BASH };
+enum spawn_step { SPAWN_CLONE, SPAWN_CGROUP, SPAWN_USER, SPAWN_CWD, SPAWN_TERMINAL, SPAWN_EXEC, SPAWN_BASH };
 
 #define SPAWN_ATTACH_MAX 3
 
@@ -25,6 +25,7 @@ struct spawn_spec {
 	const char *cwd;
 	uint32_t uid; /* and gid */
 	int stdio[3];
+	bool terminal;                    /* stdio is one: it becomes the controlling terminal */
 	int attach_fds[SPAWN_ATTACH_MAX]; /* cgroup.procs files to enter, in this order */
 	size_t attach_count;
 };

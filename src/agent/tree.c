@@ -108,9 +108,9 @@ void trees_forget(void)
 
 /* ---- who is in it ---- */
 
-/* Calls kill(SIGNO) for each process of the tree (0 only counts them). How many there were; -errno: not
- * readable. */
-static int each_process(const struct tree *t, int signo)
+/* Calls kill(SIGNO) for each process of the tree (0 only counts them), or of its part that is in process
+ * group GROUP. How many there were; -errno: not readable. */
+static int each_process(const struct tree *t, int signo, pid_t group)
 {
 	auto_close int fd = openat(limits_dir(), leaf_file(t, "cgroup.procs").text, O_RDONLY | O_CLOEXEC);
 	char text[1024];
@@ -126,7 +126,7 @@ static int each_process(const struct tree *t, int signo)
 				continue;
 			}
 			/* 0: not in our pid namespace; 1: ourselves. Neither can be here. */
-			if (pid > 1) {
+			if (pid > 1 && (!group || getpgid(pid) == group)) {
 				count++;
 				if (signo) (void)kill(pid, signo);
 			}
@@ -136,9 +136,15 @@ static int each_process(const struct tree *t, int signo)
 	return n < 0 ? -errno : count;
 }
 
+bool tree_group_is_gone(const struct tree *t)
+{
+	if (t->leader > 1 && kill(-t->leader, 0) < 0 && errno == ESRCH) return true;
+	return !t->seq || each_process(t, 0, t->leader) == 0;
+}
+
 unsigned tree_count(const struct tree *t)
 {
-	int n = t->seq ? each_process(t, 0) : 0;
+	int n = t->seq ? each_process(t, 0, 0) : 0;
 
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -149,5 +155,5 @@ void tree_signal(const struct tree *t, int signo)
 	/* All at once where the kernel can (v2): nothing forks away between two kills. */
 	if (signo == SIGKILL && fd_write_file(limits_dir(), leaf_file(t, "cgroup.kill").text, "1") == 0)
 		return;
-	if (each_process(t, signo) < 0 && t->leader > 1) (void)kill(-t->leader, signo);
+	if (each_process(t, signo, 0) < 0 && t->leader > 1) (void)kill(-t->leader, signo);
 }

@@ -34,5 +34,8 @@ bool tree_remove(struct tree *t);
 /* The cgroups are about to be closed: removes the leaves that wait for their next use. */
 void trees_forget(void);
 
+/* Whether nobody of the leader's process group lives; the dead that nobody reaps do not count. */
+bool tree_group_is_gone(const struct tree *t);
+
 unsigned tree_count(const struct tree *t);         /* live processes in it */
 void tree_signal(const struct tree *t, int signo); /* to each of them, once */

@@ -206,10 +206,19 @@ int link_send(struct link *l, const struct packet *p, const int *fds, size_t fd_
 	return send_parts(l, &part, 1, fds, fd_count);
 }
 
-int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, const struct iovec *parts, size_t count)
+static uint8_t *put_number(uint8_t *at, uint64_t number, unsigned size)
 {
-	/* The same bytes as msg_data_add() would write: stream, length of the bytes, the bytes, their NUL. */
-	uint8_t head[WIRE_HEADER + 5];
+	for (unsigned i = 0; i < size; i++) *at++ = (uint8_t)(number >> (8 * i));
+	return at;
+}
+
+/*
+ * A frame that ends in a field of bytes, which are PARTS: the same as msg_..._add() would write. HEAD has room for the
+ * frame's header, then the fields before the bytes up to AT, then room for their length.
+ */
+static int send_bytes(struct link *l, uint32_t channel, uint16_t type, uint8_t *head, uint8_t *at,
+                      const struct iovec *parts, size_t count)
+{
 	struct iovec all[6];
 	uint32_t len = 0;
 
@@ -219,12 +228,29 @@ int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, co
 		len += (uint32_t)parts[i].iov_len;
 	}
 	if (len > WIRE_DATA_MAX) return -EMSGSIZE;
-	frame_header_write(head, channel, MSG_data, 0, len + 6);
-	head[WIRE_HEADER] = (uint8_t)stream;
-	for (unsigned i = 0; i < 4; i++) head[WIRE_HEADER + 1 + i] = (uint8_t)(len >> (8 * i));
-	all[0] = (struct iovec){.iov_base = head, .iov_len = sizeof head};
+	at = put_number(at, len, 4);
+	frame_header_write(head, channel, type, 0, (uint32_t)(at - head) - WIRE_HEADER + len + 1);
+	all[0] = (struct iovec){.iov_base = head, .iov_len = (size_t)(at - head)};
 	all[1 + count] = (struct iovec){.iov_base = (char *)"", .iov_len = 1};
 	return send_parts(l, all, count + 2, NULL, 0);
+}
+
+int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, const struct iovec *parts, size_t count)
+{
+	uint8_t head[WIRE_HEADER + 1 + 4];
+
+	return send_bytes(l, channel, MSG_data, head, put_number(head + WIRE_HEADER, stream, 1), parts, count);
+}
+
+int link_send_log(struct link *l, uint32_t channel, uint64_t seq, uint64_t at_ms, enum wire_stream stream,
+                  const struct iovec *parts, size_t count)
+{
+	uint8_t head[WIRE_HEADER + 8 + 8 + 1 + 4], *at = head + WIRE_HEADER;
+
+	at = put_number(at, seq, 8);
+	at = put_number(at, at_ms, 8);
+	at = put_number(at, stream, 1);
+	return send_bytes(l, channel, MSG_log, head, at, parts, count);
 }
 
 int link_flush(struct link *l)

@@ -46,6 +46,10 @@ int link_send(struct link *l, const struct packet *p, const int *fds, size_t fd_
 /* Like link_send() for one data frame whose bytes lie elsewhere: they are copied only when the kernel is full. */
 int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, const struct iovec *parts, size_t count);
 
+/* The same for a `log` frame. */
+int link_send_log(struct link *l, uint32_t channel, uint64_t seq, uint64_t at_ms, enum wire_stream stream,
+                  const struct iovec *parts, size_t count);
+
 /* Sends what is queued. As link_send(). */
 int link_flush(struct link *l);
 bool link_wants_out(const struct link *l);
