@@ -17,6 +17,7 @@ struct front {
 	const struct front_settings *settings;
 	struct loop *loop;
 	struct sandboxes *sandboxes;
+	struct pool *pool;
 	struct routes *routes;
 	struct http_server *server;
 	struct listen_signal *on_term, *on_int;
@@ -101,10 +102,38 @@ static void on_ready(void *ctx)
 		loop_stop(f->loop);
 		return;
 	}
+	pool_told_limit(f->pool, sandboxes_limit(f->sandboxes));
+	pool_prime(f->pool);
 	log_event(LOG_INFO, "front_serving", "sandboxes", LOG_U(sandboxes_count(f->sandboxes)), NULL);
 }
 
-static const struct sandboxes_callbacks callbacks = {.on_ready = on_ready, .on_keeper_lost = on_keeper_lost};
+/* ---- the pool ---- */
+
+static void on_parked(void *ctx, unsigned ready, bool full)
+{
+	struct front *f = ctx;
+
+	pool_told(f->pool, ready, full);
+}
+
+static void on_pool_wish(void *ctx, unsigned want)
+{
+	struct front *f = ctx;
+
+	sandboxes_park(f->sandboxes, want);
+}
+
+static unsigned count_assigned(void *ctx)
+{
+	const struct front *f = ctx;
+
+	return sandboxes_count(f->sandboxes);
+}
+
+static const struct pool_events pool_events = {.on_wish = on_pool_wish, .assigned = count_assigned};
+
+static const struct sandboxes_callbacks callbacks = {
+	.on_ready = on_ready, .on_keeper_lost = on_keeper_lost, .on_parked = on_parked};
 
 int front_new(const struct front_settings *settings, struct front **ret, struct err *e)
 {
@@ -120,7 +149,8 @@ int front_new(const struct front_settings *settings, struct front **ret, struct 
 	f->on_term = signal_new(f->loop, SIGTERM, on_signal, f);
 	f->on_int = signal_new(f->loop, SIGINT, on_signal, f);
 	f->sandboxes = sandboxes_new(f->loop, settings->control_fd, ISSUED_MAX, &callbacks, f);
-	f->routes = routes_new(f->loop, f->sandboxes, &settings->routes);
+	f->pool = pool_new(f->loop, &settings->pool, &pool_events, f);
+	f->routes = routes_new(f->loop, f->sandboxes, f->pool, &settings->routes);
 	*ret = f;
 	return 0;
 }
@@ -136,6 +166,7 @@ struct front *front_free(struct front *f)
 	if (!f) return NULL;
 	http_server_free(f->server); /* handlers hear on_gone, and let go of the sandboxes */
 	routes_free(f->routes);
+	pool_free(f->pool);
 	sandboxes_free(f->sandboxes);
 	signal_free(f->on_term);
 	signal_free(f->on_int);

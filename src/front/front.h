@@ -13,12 +13,14 @@
 
 #include "http/http.h"
 #include "routes/routes.h"
+#include "sandbox/pool.h"
 
 struct err;
 struct front;
 
 struct front_settings {
 	struct routes_settings routes;
+	struct pool_policy pool;
 	struct http_limits http;
 	int control_fd;        /* taken */
 	const int *listen_fds; /* taken once the server begins */

@@ -27,6 +27,7 @@
 #define LISTEN_MAX           8
 #define UID_SANDBOX          1000
 #define HTTP_CONNECTIONS_MAX 10000
+#define POOL_REFRESH_LEAST_MS 100
 
 struct arguments {
 	int config_fd, control_fd;
@@ -115,6 +116,13 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 				.kill_on_disconnect = strcmp(c->exec_on_disconnect, "kill") == 0,
 				.uid = strcmp(c->user, "root") == 0 ? 0 : UID_SANDBOX,
 				.instances = instances,
+			},
+		.pool =
+			{
+				.target = c->warm_pool_target,
+				.batch = c->warm_pool_scale_batch_size,
+				.refresh_ms = MAX(c->warm_pool_refresh_interval, POOL_REFRESH_LEAST_MS),
+				.max_instances = c->warm_pool_max_instances,
 			},
 		.http =
 			{

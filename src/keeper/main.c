@@ -50,7 +50,8 @@ static int settle(const struct config *c, const char *listen_count, struct keepe
 	*settings = (struct keeper_settings){
 		.state_dir = c->state_dir,
 		.instance = c->instance,
-		.max_sandboxes = c->max_sandboxes,
+		.max_sandboxes = c->warm_pool_max_instances ? MIN(c->max_sandboxes, c->warm_pool_max_instances)
+							    : c->max_sandboxes,
 		.parked = c->parked,
 		.keep_sandboxes = c->keep_sandboxes,
 		.config_fd = CONFIG_FD,

@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/mem.h"
+#include "routes/json_body.h"
 
 #define WORKSPACE "/workspace"
 
@@ -20,23 +21,8 @@ static bool refuse(struct exec_fault *fault, unsigned status, const char *messag
 
 static bool parse_json(const char *body, size_t len, struct exec_request *r, struct exec_fault *fault)
 {
-	static const char bom[] = {'\xef', '\xbb', '\xbf'};
-
-	if (len >= sizeof bom && memcmp(body, bom, sizeof bom) == 0) {
-		body += sizeof bom;
-		len -= sizeof bom;
-	}
-	/*
-	 * NULs are let in here, so that those who may not have one can say so. What is no object has no
-	 * fields.
-	 */
-	r->json = json_loadb(body, len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+	r->json = json_body_parse(body, len);
 	return r->json ? true : refuse(fault, 400, "Invalid JSON body");
-}
-
-static bool has_nul(const json_t *string)
-{
-	return memchr(json_string_value(string), '\0', json_string_length(string)) != NULL;
 }
 
 /* A number as JavaScript writes it: the shortest text that reads back as the same. */
@@ -78,7 +64,7 @@ static bool take_cwd(struct exec_request *r, struct exec_fault *fault)
 
 	(void)snprintf(r->cwd, sizeof r->cwd, "%s", WORKSPACE);
 	if (!json_is_string(cwd)) return true;
-	if (has_nul(cwd)) return refuse(fault, 400, "cwd must not contain a NUL character");
+	if (json_has_nul(cwd)) return refuse(fault, 400, "cwd must not contain a NUL character");
 	if (path_resolve(WORKSPACE, json_string_value(cwd), json_string_length(cwd), r->cwd) < 0)
 		return refuse(fault, 400, "cwd is too long");
 	if (!path_is_within(r->cwd, WORKSPACE))
@@ -113,7 +99,7 @@ static bool take_argv(struct exec_request *r, struct exec_fault *fault)
 
 	r->argv = mem_new_array(json_array_size(argv), sizeof *r->argv);
 	json_array_foreach(argv, i, element) {
-		if (json_is_string(element) && has_nul(element))
+		if (json_is_string(element) && json_has_nul(element))
 			return refuse(fault, 400, "argv items must not contain NUL characters");
 		r->argv[i] = word_of(r, element);
 		if (!r->argv[i]) return refuse(fault, 400, "argv items must be strings");
@@ -133,7 +119,7 @@ static bool take_env(struct exec_request *r, struct exec_fault *fault)
 	r->env = mem_new_array(json_object_size(env) + 1, sizeof *r->env);
 	json_object_keylen_foreach(env, name, name_len, value) {
 		if (!json_is_string(value)) continue;
-		if (memchr(name, '\0', name_len) || has_nul(value))
+		if (memchr(name, '\0', name_len) || json_has_nul(value))
 			return refuse(fault, 400, "env must not contain NUL characters");
 		if (name_len == 0 || memchr(name, '=', name_len))
 			return refuse(fault, 400, "env names must be non-empty and without '='");

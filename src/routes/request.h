@@ -10,6 +10,8 @@
 struct routes {
 	struct loop *loop;
 	struct sandboxes *sandboxes;
+	struct pool *pool;
+	struct openapi *openapi;
 	struct routes_settings settings;
 };
 

@@ -11,7 +11,7 @@
 
 /* ---- profiles ---- */
 
-static const char *const profile_names[] = {
+static const char *const profile_names[PROFILES] = {
 	[PROFILE_UNION] = "union",     [PROFILE_LEGACY] = "legacy", [PROFILE_STABLE] = "stable",
 	[PROFILE_PREVIEW] = "preview", [PROFILE_NEXT] = "next",
 };
@@ -24,6 +24,11 @@ int profile_parse(const char *name, enum profile *ret)
 		return 0;
 	}
 	return -EINVAL;
+}
+
+const char *profile_name(enum profile profile)
+{
+	return profile_names[profile];
 }
 
 const char *router_strip_profile(const char *path, enum profile *profile)
@@ -74,8 +79,13 @@ static bool pattern_match(const char *pattern, const char *path, struct router_m
 		}
 		size_t n = strcspn(path, "/");
 		if (n == 0) return false; /* an id of the wrong form does not get this far */
+		size_t name = strcspn(pattern, "/");
+		if (name != 3 || memcmp(pattern, ":id", 3) != 0) {
+			ret->part = path;
+			ret->part_len = n;
+		}
 		path += n;
-		pattern += strcspn(pattern, "/");
+		pattern += name;
 	}
 	if (*pattern == '*') ret->rest = path;
 	else if (*path) return false;

@@ -9,10 +9,13 @@
 #include "base/id.h"
 
 enum profile { PROFILE_UNION, PROFILE_LEGACY, PROFILE_STABLE, PROFILE_PREVIEW, PROFILE_NEXT };
+#define PROFILES 5
 
 #define PROFILES_ALL 0x1fu
 #define PROFILES_NEW (1u << PROFILE_UNION | 1u << PROFILE_NEXT)
 #define PROFILES_OLD (PROFILES_ALL & ~(1u << PROFILE_NEXT))
+#define PROFILES_LATER (PROFILES_ALL & ~(1u << PROFILE_LEGACY))
+#define PROFILES_FIRST (1u << PROFILE_UNION | 1u << PROFILE_LEGACY)
 
 enum credentials { CREDENTIALS_NONE, CREDENTIALS_BEARER, CREDENTIALS_TOKEN, CREDENTIALS_SOCKET };
 enum sandbox_need { NEEDS_NONE, LOOKS, STARTS };
@@ -34,6 +37,7 @@ extern const unsigned routes_count;
 
 /* "union", "legacy", ...; -EINVAL. */
 int profile_parse(const char *name, enum profile *ret);
+const char *profile_name(enum profile profile);
 
 /* Step 1: the path behind a profile prefix, "/next/v1/x" → "/v1/x" and *PROFILE; otherwise PATH itself. */
 const char *router_strip_profile(const char *path, enum profile *profile);
@@ -49,6 +53,8 @@ struct router_match {
 	enum credentials credentials; /* what this path asks for, whether it is a route or not */
 	char id[SANDBOX_ID_MAX + 1];  /* "" without one */
 	const char *rest;             /* what "*" took, inside PATH; NULL without one */
+	const char *part;             /* what the name after ":id" took, inside PATH, still encoded; or NULL */
+	size_t part_len;
 };
 
 /* PATH is normalised (http/target.h) and has no profile prefix. A bad id is judged before anything else. */

@@ -10,6 +10,7 @@
 #include "http/target.h"
 #include "routes/answers.h"
 #include "routes/handlers.h"
+#include "routes/openapi.h"
 #include "routes/request.h"
 
 #define WORKSPACE "/workspace"
@@ -23,18 +24,23 @@ const struct route routes_table[] = {
 };
 const unsigned routes_count = ARRAY_LEN(routes_table);
 
-struct routes *routes_new(struct loop *loop, struct sandboxes *all, const struct routes_settings *settings)
+struct routes *routes_new(struct loop *loop, struct sandboxes *all, struct pool *pool,
+			  const struct routes_settings *settings)
 {
 	struct routes *r = mem_new(sizeof *r);
 
 	r->loop = loop;
 	r->sandboxes = all;
+	r->pool = pool;
+	r->openapi = openapi_new();
 	r->settings = *settings;
 	return r;
 }
 
 struct routes *routes_free(struct routes *r)
 {
+	if (!r) return NULL;
+	openapi_free(r->openapi);
 	free(r);
 	return NULL;
 }

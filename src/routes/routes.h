@@ -12,6 +12,7 @@
 
 struct exchange;
 struct loop;
+struct pool;
 struct routes;
 struct sandboxes;
 
@@ -26,8 +27,9 @@ struct routes_settings {
 	const char *const *instances; /* names that may be asked for, ended by NULL */
 };
 
-/* Borrows LOOP, ALL, and the texts of SETTINGS; copies the rest. */
-struct routes *routes_new(struct loop *loop, struct sandboxes *all, const struct routes_settings *settings);
+/* Borrows LOOP, ALL, POOL, and the texts of SETTINGS; copies the rest. */
+struct routes *routes_new(struct loop *loop, struct sandboxes *all, struct pool *pool,
+			  const struct routes_settings *settings);
 struct routes *routes_free(struct routes *r);
 
 /* For http_callbacks.on_request, CTX a struct routes. */

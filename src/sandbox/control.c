@@ -106,6 +106,15 @@ static int on_ready_message(struct control *c, const struct frame *f)
 	return 0;
 }
 
+static int on_parked(struct control *c, const struct frame *f)
+{
+	struct msg_parked m;
+
+	if (msg_parked_parse(f, &m) < 0) return -EPROTO;
+	c->callbacks->on_parked(c->ctx, &m);
+	return 0;
+}
+
 static int on_frame(struct control *c, const struct frame *f, int *fds, size_t fd_count)
 {
 	switch (f->type) {
@@ -115,6 +124,7 @@ static int on_frame(struct control *c, const struct frame *f, int *fds, size_t f
 	case MSG_gone: return on_gone(c, f);
 	case MSG_usage: return on_usage(c, f);
 	case MSG_ready: return on_ready_message(c, f);
+	case MSG_parked: return on_parked(c, f);
 	default: return 0; /* a newer keeper may say more than we know */
 	}
 }
@@ -194,4 +204,11 @@ int control_inspect(struct control *c, const char *id)
 	struct msg_inspect m = {.id = wire_text_of(id)};
 
 	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, inspect, &m, NULL, 0));
+}
+
+int control_park(struct control *c, unsigned want)
+{
+	struct msg_park m = {.want = want};
+
+	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, park, &m, NULL, 0));
 }

@@ -17,6 +17,7 @@ struct control_callbacks {
 	void (*on_gone)(void *ctx, const struct msg_gone *m);
 	void (*on_usage)(void *ctx, const struct msg_usage *m);
 	void (*on_ready)(void *ctx, const struct msg_ready *m);
+	void (*on_parked)(void *ctx, const struct msg_parked *m);
 	void (*on_lost)(void *ctx); /* once; from the loop */
 };
 
@@ -27,4 +28,6 @@ struct control *control_free(struct control *c);
 /* 0, or -EPIPE: there is no keeper any more. */
 int control_create(struct control *c, const char *id, const char *instance);
 int control_remove(struct control *c, const char *id);
+/* Keep WANT sandboxes made ahead; answered by on_parked, also later whenever that changes. */
+int control_park(struct control *c, unsigned want);
 int control_inspect(struct control *c, const char *id);

@@ -266,6 +266,13 @@ static void on_ready(void *ctx, const struct msg_ready *m)
 	all->callbacks->on_ready(all->ctx);
 }
 
+static void on_parked(void *ctx, const struct msg_parked *m)
+{
+	struct sandboxes *all = ctx;
+
+	if (all->callbacks->on_parked) all->callbacks->on_parked(all->ctx, m->ready, m->full != 0);
+}
+
 /* Nothing can be asked any more: those who wait for an answer are told so. */
 static void end_asking(struct sandboxes *all, const char *text)
 {
@@ -296,6 +303,7 @@ static const struct control_callbacks control_callbacks = {
 	.on_gone = on_gone,
 	.on_usage = on_usage,
 	.on_ready = on_ready,
+	.on_parked = on_parked,
 	.on_lost = on_keeper_lost,
 };
 
@@ -440,6 +448,11 @@ unsigned sandboxes_count(const struct sandboxes *all)
 unsigned sandboxes_limit(const struct sandboxes *all)
 {
 	return all->limit;
+}
+
+void sandboxes_park(struct sandboxes *all, unsigned want)
+{
+	(void)control_park(all->control, want);
 }
 
 void sandboxes_each(struct sandboxes *all, void (*on_each)(void *ctx, struct sandbox *sb), void *ctx)

@@ -34,6 +34,7 @@ enum sandbox_state { SANDBOX_ABSENT, SANDBOX_MAKING, SANDBOX_LIVE, SANDBOX_REMOV
 struct sandboxes_callbacks {
 	void (*on_ready)(void *ctx);       /* the picture is complete: serve */
 	void (*on_keeper_lost)(void *ctx); /* what lives goes on; nothing can be made or removed any more */
+	void (*on_parked)(void *ctx, unsigned ready, bool full); /* how many are made ahead; may be NULL */
 };
 
 /* Takes CONTROL_FD. ISSUED_MAX: how many issued ids are remembered. */
@@ -93,6 +94,9 @@ bool sandboxes_issued(const struct sandboxes *all, const char *id);
 /* Living and coming ones; the most there can be (0: not known). */
 unsigned sandboxes_count(const struct sandboxes *all);
 unsigned sandboxes_limit(const struct sandboxes *all);
+
+/* Keep WANT sandboxes made ahead, for sandboxes_start() to take; answered by on_parked. */
+void sandboxes_park(struct sandboxes *all, unsigned want);
 
 /* ON_EACH for each living sandbox, in the order of their making. */
 void sandboxes_each(struct sandboxes *all, void (*on_each)(void *ctx, struct sandbox *sb), void *ctx);
