@@ -40,6 +40,20 @@ void sse_event_base64(struct exchange *x, const char *name, const void *bytes, s
 	http_stream_commit(x, whole);
 }
 
+void sse_data_base64(struct exchange *x, const char *head, const void *bytes, size_t len, const char *tail)
+{
+	assert(len <= SSE_BYTES_MAX);
+	size_t head_len = strlen(head), tail_len = strlen(tail);
+	size_t whole = lines_room(NULL, head_len + (len + 2) / 3 * 4 + tail_len);
+	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), NULL);
+
+	at = put(at, head, head_len);
+	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);
+	at = put(at, tail, tail_len);
+	(void)put(at, "\n\n", 2);
+	http_stream_commit(x, whole);
+}
+
 void sse_event_text(struct exchange *x, const char *name, const char *text)
 {
 	size_t len = strlen(text), whole = lines_room(name, len);

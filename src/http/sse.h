@@ -20,5 +20,8 @@ void sse_event_base64(struct exchange *x, const char *name, const void *bytes, s
  */
 void sse_event_text(struct exchange *x, const char *name, const char *text);
 
+/* "data: HEAD BASE64 TAIL\n\n", without the blanks: base64 inside of JSON. No line end in HEAD and TAIL. */
+void sse_data_base64(struct exchange *x, const char *head, const void *bytes, size_t len, const char *tail);
+
 /* ": TEXT\n\n", which clients skip. */
 void sse_comment(struct exchange *x, const char *text);
