@@ -34,6 +34,11 @@ struct run {
 	uint64_t input_credit;
 	unsigned processes; /* `process` messages */
 	struct msg_process last_process;
+	uint64_t first_seq, last_seq; /* of `log` messages; their bytes go to OUT and ERR */
+	unsigned gaps;
+	uint64_t gap_seq;
+	bool now, gap_after_now;
+	size_t out_at_now;
 	uint64_t ended_ms; /* clock_ms() */
 };
 
@@ -70,6 +75,20 @@ void rig_start(struct run *r, const struct msg_open_exec *m);
 void rig_start_file(struct run *r, bool write, uint32_t uid, const char *path);
 void rig_start_list(struct run *r);
 void rig_forget(struct run *r);
+
+/* Terminals and logs: rig_follow.c. What the tests do not care about is filled in as for rig_exec(). */
+struct msg_open_terminal rig_terminal(const char *const *argv, uint32_t argc);
+#define RIG_TERMINAL(...) \
+	rig_terminal((const char *const[]){__VA_ARGS__}, \
+		     (uint32_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+void rig_start_terminal(struct run *r, const struct msg_open_terminal *m);
+void rig_follow(struct run *r, enum process_kind kind, const char *name, unsigned flags, uint64_t since);
+void rig_list(struct run *r, enum process_kind kind, const char *name); /* and waits */
+void rig_kill(struct run *r, enum process_kind kind, const char *name, int signo, enum signal_how how); /* likewise */
+void rig_resize(struct run *r, uint16_t cols, uint16_t rows);
+void rig_type(struct run *r, const char *keys);
+void rig_until_output(const struct run *r, const char *text); /* stdout contains TEXT, or R ended */
+bool run_is_now(const struct run *r);
 void run_done(struct run *r);
 #define auto_run __attribute__((cleanup(run_done)))
 

@@ -26,3 +26,6 @@ struct rig {
 };
 
 extern struct rig rig;
+
+/* rig_talk.c: R gets a channel. */
+void run_begin(struct run *r);

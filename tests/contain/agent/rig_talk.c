@@ -36,6 +36,32 @@ static void on_data(struct run *r, const struct frame *f)
 	if (!r->no_credit) rig_credit(r, m.bytes.len);
 }
 
+static void on_log(struct run *r, const struct frame *f)
+{
+	struct msg_log m;
+
+	ASSERT_OK(msg_log_parse(f, &m));
+	ASSERT_TRUE(m.seq > r->last_seq && m.bytes.len > 0 && m.at_ms > 0);
+	if (!r->first_seq) r->first_seq = m.seq;
+	r->last_seq = m.seq;
+	r->data_after_end |= r->ended;
+	*(m.stream == STREAM_OUT ? &r->out_bytes : &r->err_bytes) += m.bytes.len;
+	if (!r->discard)
+		ASSERT_OK(buf_add(m.stream == STREAM_OUT ? &r->out : &r->err, m.bytes.at, m.bytes.len));
+	if (!r->no_credit) rig_credit(r, m.bytes.len);
+}
+
+static void on_gap(struct run *r, const struct frame *f)
+{
+	struct msg_log_gap m;
+
+	ASSERT_OK(msg_log_gap_parse(f, &m));
+	ASSERT_TRUE(m.seq > r->last_seq);
+	r->gap_seq = m.seq;
+	r->gaps++;
+	r->gap_after_now |= r->now;
+}
+
 static void on_end(struct run *r, const struct frame *f)
 {
 	ASSERT_FALSE(r->ended);
@@ -69,6 +95,13 @@ static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 		case MSG_credit:
 			ASSERT_OK(msg_credit_parse(&f, &credit));
 			r->input_credit += credit.bytes;
+			break;
+		case MSG_log: on_log(r, &f); break;
+		case MSG_log_gap: on_gap(r, &f); break;
+		case MSG_log_now:
+			ASSERT_FALSE(r->now);
+			r->now = true;
+			r->out_at_now = r->out.len;
 			break;
 		case MSG_process:
 			ASSERT_OK(msg_process_parse(&f, &r->last_process));
@@ -151,7 +184,10 @@ void rig_until(bool (*condition)(const struct run *r), const struct run *r)
 	while (!condition(r)) {
 		uint64_t now = clock_ms();
 
-		if (now >= until) fail_msg("nothing came for %d s", WAIT_MS / 1000);
+		if (now >= until) {
+			fail_msg("nothing came for %d s; output so far: %s", WAIT_MS / 1000,
+				 r ? buf_text((struct buf *)&r->out) : "");
+		}
 		rig_pump((int)(until - now));
 	}
 }
@@ -177,7 +213,7 @@ struct msg_open_exec rig_exec(const char *const *argv, uint32_t argc)
 				      .argv = {.items = argv, .count = argc}};
 }
 
-static void run_begin(struct run *r)
+void run_begin(struct run *r)
 {
 	r->channel = ++rig.last_channel;
 	r->link = rig.front;
