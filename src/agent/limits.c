@@ -91,6 +91,11 @@ void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 	if (!limits.users) timer_start(&limits.linger, LIMITS_LINGER_MS);
 }
 
+const char *limits_entry(void)
+{
+	return limits.version == 2 ? "cgroup.procs" : "tasks";
+}
+
 size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX])
 {
 	size_t count = 0;

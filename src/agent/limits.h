@@ -32,6 +32,9 @@ void limits_bond_renewed(void);
 bool limits_held(void);
 int limits_dir(void);
 
+/* The file of a cgroup that a new process writes "0" to in order to enter: see isolation/cgroup_v1.c. */
+const char *limits_entry(void);
+
 /* Files to write "0" to, OWN being the leaf's. */
 size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX]);
 

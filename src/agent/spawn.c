@@ -31,7 +31,7 @@ static char child_stack[8192] __attribute__((aligned(16)));
 
 static void enter_cgroups(struct birth *b)
 {
-	/* Back to back: the first attach waits for a grace period of the kernel, the others ride on it. */
+	/* Back to back: where the first attach waits for a grace period of the kernel, the others ride on it. */
 	for (size_t i = 0; i < b->spec->attach_count; i++) {
 		if (write(b->spec->attach_fds[i], "0", 1) != 1) b->error = errno;
 	}

@@ -26,7 +26,7 @@ struct spawn_spec {
 	uint32_t uid; /* and gid */
 	int stdio[3];
 	bool terminal;                    /* stdio is one: it becomes the controlling terminal */
-	int attach_fds[SPAWN_ATTACH_MAX]; /* cgroup.procs files to enter, in this order */
+	int attach_fds[SPAWN_ATTACH_MAX]; /* files of cgroups to enter, in this order */
 	size_t attach_count;
 };
 

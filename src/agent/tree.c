@@ -45,7 +45,7 @@ static int leaf_make(struct tree *ret, struct err *e)
 	if (mkdirat(limits_dir(), leaf_file(&t, NULL).text, 0755) < 0) {
 		return err_set(e, -errno, "make a control group for the command");
 	}
-	t.procs_fd = openat(limits_dir(), leaf_file(&t, "cgroup.procs").text, O_WRONLY | O_CLOEXEC);
+	t.procs_fd = openat(limits_dir(), leaf_file(&t, limits_entry()).text, O_WRONLY | O_CLOEXEC);
 	if (t.procs_fd < 0) {
 		int r = err_set(e, -errno, "open the control group of the command");
 

@@ -19,7 +19,7 @@ struct err;
 
 struct tree {
 	uint32_t seq; /* names the leaf; 0: there is none (any more) */
-	int procs_fd; /* its cgroup.procs, for the child to enter */
+	int procs_fd; /* its limits_entry(), for the child to enter */
 	int count_fd; /* its pids.current; -1 where leaves have none (v2) */
 	pid_t leader; /* of the process group, for when the leaf cannot be read */
 };

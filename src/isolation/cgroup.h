@@ -7,9 +7,9 @@
  * groups). v2: one directory a sandbox, delegated, with the limits on it and leaf groups below. The agent
  * itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/cgroup.h).
  *
- * To attach itself, a process that is still uid 0 of the sandbox writes "0" to each cgroup.procs descriptor
- * it was given (they were opened by the host's root, which is what the kernel checks), and then to the one of
- * its leaf.
+ * To attach itself, a process that is still uid 0 of the sandbox and has one thread writes "0" to each
+ * descriptor it was given (v1: of a `tasks` file, v2: of cgroup.procs; they were opened by the host's root,
+ * which is what the kernel checks), and to the same file of its leaf.
  */
 #pragma once
 
@@ -63,8 +63,8 @@ int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e);
 
 /*
  * Makes the sandbox's cgroups with LIMITS, delegated to the host uid OWNER, and opens what the agent needs in
- * the order of enum limits_fd (wire/message.h): the directory for leaf groups, then one or two cgroup.procs
- * files (v2 has one); unused ones are -1. The caller closes them. What an earlier life of ID left is taken
+ * the order of enum limits_fd (wire/message.h): the directory for leaf groups, then one file to
+ * enter by (v2) or two (v1); unused ones are -1. The caller closes them. What an earlier life of ID left is taken
  * over.
  */
 int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,

@@ -1,7 +1,11 @@
 /*
  * cgroup_v1.c - three hierarchies. The agent gets the pids directory for its own, and memory and cpu as
- * cgroup.procs files that we opened: the kernel asks whether the opener may move the process, and an agent
+ * `tasks` files that we opened: the kernel asks whether the opener may move the process, and an agent
  * could not.
+ *
+ * `tasks`, not cgroup.procs: a thread that moves itself takes no lock against all forks and exits of the
+ * host (cgroup_threadgroup_rwsem, whose writers wait for a grace period), and a process that has just been
+ * cloned is one thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +64,7 @@ static int v1_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_
 	ret_fds[PIDS] = fcntl(dir_fds[PIDS], F_DUPFD_CLOEXEC, 3);
 	if (ret_fds[PIDS] < 0) return err_set(e, -errno, "keep the pids cgroup");
 	for (unsigned i = MEMORY; i <= CPU; i++) {
-		ret_fds[i] = openat(dir_fds[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		ret_fds[i] = openat(dir_fds[i], "tasks", O_WRONLY | O_CLOEXEC);
 		if (ret_fds[i] < 0) return err_set(e, -errno, "open the %s cgroup", controllers[i]);
 	}
 	return 0;

@@ -129,7 +129,7 @@ static void give_limits(void)
 		char path[sizeof rig.groups[0] + 16];
 
 		(void)mkdir(rig.groups[i], 0755);
-		(void)snprintf(path, sizeof path, "%.90s%s", rig.groups[i], i ? "/cgroup.procs" : "");
+		(void)snprintf(path, sizeof path, "%.90s%s", rig.groups[i], i ? "/tasks" : "");
 		if (!i) ASSERT_OK(chown(path, BASE_ID, BASE_ID));
 		fds[i] = open(path, i ? O_WRONLY | O_CLOEXEC : O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		ASSERT_TRUE(fds[i] >= 0);
