@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #define RING_SIZE ((size_t)256 << 10)
+#define GATHER_MS 10    /* the writer waits so long for more lines: one wake and one write for all of them */
 #define LINE_MAX_ 4096
 
 static struct {
@@ -19,6 +20,8 @@ static struct {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool threaded, ending;
+	bool idle;      /* the writer waits for a first line */
+	bool urgent;    /* what is there shall be written now */
 	enum log_level level;
 	char program[16];
 	char *ring;
@@ -50,14 +53,27 @@ static void ring_put(const char *line, size_t len)
 	out.fill += len;
 }
 
-static void *write_lines(void *unused)
+/* Returns with lines to write, or at the end with none. */
+static void wait_for_lines(void)
 {
-	(void)unused;
-	pthread_mutex_lock(&out.lock);
-	for (;;) {
-		while (!out.fill && !out.ending) pthread_cond_wait(&out.wake, &out.lock);
-		if (!out.fill) break;
-		size_t n = MIN(out.fill, RING_SIZE - out.head);
+	struct timespec until;
+
+	out.idle = true;
+	while (!out.fill && !out.ending) pthread_cond_wait(&out.wake, &out.lock);
+	out.idle = false;
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GATHER_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (!out.urgent && !out.ending)
+		if (pthread_cond_clockwait(&out.wake, &out.lock, CLOCK_MONOTONIC, &until)) break;
+	out.urgent = false;
+}
+
+static void write_ring(void)
+{
+	for (size_t left = out.fill; left;) {
+		size_t n = MIN(left, RING_SIZE - out.head);
 		char *from = out.ring + out.head;
 
 		pthread_mutex_unlock(&out.lock);
@@ -66,7 +82,15 @@ static void *write_lines(void *unused)
 		pthread_mutex_lock(&out.lock);
 		out.head = (out.head + n) % RING_SIZE;
 		out.fill -= n;
+		left -= n;
 	}
+}
+
+static void *write_lines(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&out.lock);
+	for (wait_for_lines(); out.fill; wait_for_lines()) write_ring();
 	pthread_mutex_unlock(&out.lock);
 	return NULL;
 }
@@ -140,7 +164,7 @@ static size_t format_line(char *line, size_t room, enum log_level level, const c
 	return at;
 }
 
-static void put_line(const char *line, size_t len)
+static void put_line(enum log_level level, const char *line, size_t len)
 {
 	if (!out.threaded) {
 		(void)fd_write_all(STDERR_FILENO, line, len);
@@ -158,7 +182,8 @@ static void put_line(const char *line, size_t len)
 		ring_put(line, len);
 	else
 		out.dropped++;
-	pthread_cond_signal(&out.wake);
+	if (level <= LOG_WARN || out.fill > RING_SIZE / 2) out.urgent = true;
+	if (out.idle || out.urgent) pthread_cond_signal(&out.wake);
 	pthread_mutex_unlock(&out.lock);
 }
 
@@ -172,7 +197,7 @@ void log_event(enum log_level level, const char *event, ...)
 	va_start(args, event);
 	len = format_line(line, sizeof line, level, event, args);
 	va_end(args);
-	put_line(line, len);
+	put_line(level, line, len);
 }
 
 const char *log_number(char text[24], uint64_t n)

@@ -3,7 +3,9 @@
  *
  * Theory of operation: log_…() formats the line on the caller's thread and puts it into a bounded ring; one writer
  * thread drains the ring into standard error. So a reader of our log who stops reading can never stop the loop: when
- * the ring is full the line is dropped and counted, and the count is logged once there is room again.
+ * the ring is full the line is dropped and counted, and the count is logged once there is room again. After the first
+ * line the writer waits a few milliseconds for others, unless it is a warning: to be woken for each line of a busy
+ * server would cost more than its requests.
  * Before log_start() and in programs that never call it, lines are written directly.
  *
  * Never log a key, a header's value, a body, or the query string of a socket route.
