@@ -28,7 +28,7 @@ struct follow_spec {
 	const char *name;    /* process or terminal id, as a client wrote it: at most FOLLOW_NAME_MAX bytes */
 	unsigned flags;      /* enum follow_flag */
 	uint64_t since;      /* with FOLLOW_SINCE */
-	uint16_t cols, rows; /* both not 0: the terminal gets this size */
+	uint16_t cols, rows; /* 1 to 1000: the terminal gets this size; both 0: it keeps its own */
 };
 
 #define FOLLOW_NAME_MAX 4096 /* a longer one names nothing: END_FAILED, ESRCH */
