@@ -164,6 +164,44 @@ TEST(a_silent_log_settles_to_nothing)
 	log_done(&l);
 }
 
+TEST(a_terminals_log_is_smaller_and_has_arenas_of_its_own)
+{
+	struct log terminal = {.kind = LOG_OF_TERMINAL}, process = {0};
+
+	for (uint32_t i = 0; i < 200; i++) {
+		log_one(&terminal, 1, i, 4000);
+		log_one(&process, 1, i, 4000);
+	}
+	ASSERT_EQ(log_first_seq(&terminal), 200 - LOG_TERMINAL_BYTES / 4000 + 1);
+	ASSERT_EQ(log_first_seq(&process), 1);
+	ASSERT_EQ(log_next_seq(&terminal), 201);
+	assert_one(&terminal, 200, 1, 199, 4000);
+	log_settle(&terminal);
+	assert_one(&terminal, log_first_seq(&terminal), 1, 200 - LOG_TERMINAL_BYTES / 4000, 4000);
+	assert_one(&terminal, 200, 1, 199, 4000);
+	log_done(&terminal);
+	log_done(&process);
+}
+
+TEST(a_log_that_was_dropped_goes_on_counting)
+{
+	struct log l = {0};
+	struct log_event event;
+	struct iovec parts[2];
+	uint64_t seq = 2;
+
+	for (uint32_t i = 0; i < 5; i++)
+		log_one(&l, 1, i, 100);
+	log_drop(&l);
+	ASSERT_EQ(log_weight(&l), 0);
+	ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
+	ASSERT_EQ(seq, 6);
+	log_one(&l, 2, 9, 10);
+	assert_one(&l, 6, 2, 9, 10);
+	log_done(&l);
+	ASSERT_EQ(log_next_seq(&l), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {RUN(events_come_back_in_order_with_their_streams),
@@ -171,7 +209,9 @@ int main(void)
 					   RUN(the_number_of_events_is_bounded),
 					   RUN(a_settled_log_holds_the_same_in_less_memory),
 					   RUN(when_very_many_write_the_others_keep_less),
-					   RUN(a_silent_log_settles_to_nothing)};
+					   RUN(a_silent_log_settles_to_nothing),
+					   RUN(a_terminals_log_is_smaller_and_has_arenas_of_its_own),
+					   RUN(a_log_that_was_dropped_goes_on_counting)};
 
 	return cmocka_run_group_tests(tests, open_pipe, close_pipe);
 }
