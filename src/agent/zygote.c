@@ -21,6 +21,7 @@
 #include "agent/parked.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/program.h"
 #include "isolation/contain.h"
 #include "isolation/seccomp.h"
 #include "wire/link.h"
@@ -67,8 +68,7 @@ static void default_signals(void)
 {
 	sigset_t none;
 
-	for (int signo = 1; signo <= SIGRTMAX; signo++)
-		(void)signal(signo, SIG_DFL);
+	program_default_signals();
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"
@@ -17,6 +19,14 @@
 
 #define FIRST_FD 3
 #define ARGS_MAX 32
+
+void program_default_signals(void)
+{
+	static const unsigned long all_default[4]; /* the kernel's struct sigaction: handler, flags, restorer, mask */
+
+	for (int signo = 1; signo < _NSIG; signo++)
+		(void)syscall(SYS_rt_sigaction, signo, all_default, NULL, sizeof(unsigned long));
+}
 
 /* The child's side; only calls that are safe between fork and exec of a program with threads. Returns what
  * failed. */
@@ -32,8 +42,7 @@ static int become(const struct program *p, const char *path, char *const argv[],
 	for (size_t i = 0; i < p->fd_count; i++) {
 		if (dup2(fds[i], FIRST_FD + (int)i) < 0) return errno;
 	}
-	for (int signo = 1; signo < SIGRTMAX; signo++)
-		(void)signal(signo, SIG_DFL);
+	program_default_signals();
 	if (!p->keep_signal_mask) {
 		sigset_t none;
 

@@ -26,5 +26,11 @@ struct program {
  */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 
+/*
+ * Every signal's default action; also of the two that the C library keeps for itself: its posix_spawn()
+ * leaves them ignored in what it starts, signal(2) refuses to change that, and each descendant would inherit it.
+ */
+void program_default_signals(void);
+
 /* Raises the soft limit of descriptors to the hard one: each sandbox costs some. */
 void program_raise_fd_limit(void);
