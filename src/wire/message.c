@@ -122,9 +122,11 @@ static struct wire_list get_texts(struct reader *r)
 
 const char *wire_list_next(const struct wire_list *list, const uint8_t **at, uint32_t *ret_len)
 {
+	if (!list->packed) return NULL; /* not sent */
+
 	struct reader r = {.at = *at, .end = list->packed + list->packed_len};
 
-	if (!list->packed || r.at == r.end) return NULL;
+	if (r.at == r.end) return NULL;
 	struct wire_text t = get_text(&r, true);
 	*at = r.at;
 	if (ret_len) *ret_len = t.len;
