@@ -5,6 +5,7 @@
 
 #include "agent/peers.h"
 #include "agent/reactor.h"
+#include "agent/rehearsal.h"
 #include "agent/tree.h"
 #include "base/fd.h"
 #include "wire/message.h"
@@ -50,6 +51,7 @@ static void ask(void)
 int limits_want(void)
 {
 	if (limits_held()) return 0;
+	/* Unasked: we were made ahead of need. */
 	if (!limits.asked) {
 		limits.asked = true;
 		timer_start(&limits.wait, LIMITS_WAIT_MS);
@@ -79,7 +81,8 @@ static void on_wait_over(struct timer *t)
 void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 {
 	if (m->error == 0 && fd_count == 0) return;
-	if (!limits.asked) return; /* too late, or a lie: the descriptors are closed by the link */
+	/* Too late: the descriptors are closed by the link. */
+	if (!limits.asked && (m->error || limits_held())) return;
 	if (m->error) {
 		decide(m->error < 0 ? m->error : -m->error, m->text.at);
 		return;
@@ -87,6 +90,11 @@ void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 	limits.version = m->cgroup_version;
 	for (size_t i = 0; i < LIMITS_FDS && i < fd_count; i++)
 		limits.fds[i] = take_fd(&fds[i]);
+	/* Unasked: we were made ahead of need. */
+	if (!limits.asked) {
+		rehearse();
+		return;
+	}
 	decide(0, "");
 	if (!limits.users) timer_start(&limits.linger, LIMITS_LINGER_MS);
 }

@@ -4,6 +4,7 @@
  * Theory of operation: an idle sandbox has no cgroups (KERNEL.md section 4: memory cgroups cost everyone).
  * Before the first command we ask the keeper over the bond; commands wait meanwhile (exec.c). When nothing
  * has lived for LIMITS_LINGER_MS we close the descriptors and tell the keeper, who then removes the cgroups.
+ * A sandbox that is made ahead of need gets them unasked, so that its first command finds them.
  */
 #pragma once
 

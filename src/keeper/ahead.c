@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -46,6 +47,28 @@ static bool is_full(const struct keeper *k)
 
 /* ---- how many ---- */
 
+#define REST_MS 20 /* about the time of a first command, which would have to share its core with us */
+
+static void on_rested(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	k->ahead.resting = false;
+	keeper_pump(k);
+}
+
+static void rest(struct keeper *k)
+{
+	if (!k->ahead.rest) k->ahead.rest = timer_new(k->loop, on_rested, k);
+	k->ahead.resting = true;
+	timer_set(k->ahead.rest, REST_MS);
+}
+
+void ahead_done(struct ahead *a)
+{
+	a->rest = timer_free(a->rest);
+}
+
 void ahead_wish(struct keeper *k, unsigned want)
 {
 	k->ahead.wished = true;
@@ -62,7 +85,7 @@ void ahead_refill(struct keeper *k)
 	if (!a->wished) return;
 	for (unsigned ready = count(k, false); ready > a->want; ready--)
 		sandbox_end(oldest(k), GONE_REMOVED, "too many were made ahead");
-	if (a->failed) return;
+	if (a->failed || (a->resting && count(k, false))) return;
 	for (unsigned have = count(k, true); have < a->want && !is_full(k); have++)
 		sandbox_line_up(k, "", k->settings->instance);
 }
@@ -92,10 +115,16 @@ bool ahead_make_room(struct keeper *k)
 
 /* ---- one of them ---- */
 
+void ahead_contained(struct sandbox *s)
+{
+	limits_want(s);
+}
+
 void ahead_arrived(struct sandbox *s)
 {
 	sandbox_become(s, SANDBOX_PARKED);
 	log_event(LOG_DEBUG, "sandbox_made_ahead", "run", s->record.run, NULL);
+	keeper_pump(s->keeper);
 }
 
 void ahead_failed(struct sandbox *s, const struct err *e)
@@ -109,11 +138,15 @@ void ahead_failed(struct sandbox *s, const struct err *e)
 static void write_claim(void *ctx)
 {
 	struct sandbox *s = ctx;
+	struct err *e = &s->work_err;
 	auto_close int dir_fd = sandbox_open_dir(s);
+	int r;
 
-	s->work_err = ERR_NONE;
-	s->work_err.code = dir_fd < 0 ? err_set(&s->work_err, dir_fd, "open the sandbox's directory")
-				      : record_write(dir_fd, &s->record, &s->work_err);
+	*e = ERR_NONE;
+	r = dir_fd < 0 ? err_set(e, dir_fd, "open the sandbox's directory") : 0;
+	if (r == 0) r = record_write(dir_fd, &s->record, e);
+	if (r == 0 && s->limits.stale) r = limits_adapt(s, e);
+	e->code = r;
 }
 
 /* One that was taken over has no link for a front yet. */
@@ -168,10 +201,12 @@ bool ahead_claim(struct keeper *k, const char *id, const char *instance)
 	if (!s) return false;
 	keeper_drop(k, s);
 	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
+	s->limits.stale = s->limits.phase == LIMITS_MADE && strcmp(s->record.instance, instance) != 0;
 	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
 	s->record.created_ms = clock_wall_ms();
 	keeper_add(k, s);
 	sandbox_become(s, SANDBOX_CLAIMING);
+	rest(k);
 	s->working++;
 	loop_work(k->loop, write_claim, on_claim_written, s);
 	return true;

@@ -9,8 +9,9 @@
  * after a restart. That is also why a keeper may take over parked ones: what has no id in its record was
  * never handed out.
  *
- * Who wants an id comes first: in the line, and when the host is full (the one that is being made ahead then
- * makes room). When one could not be made, no more are tried until the front says `park` again.
+ * Who wants an id comes first: successors are not made in the moment of a first command, unless none is left;
+ * in the line; and when the host is full (the one that is being made ahead then makes room). When one could
+ * not be made, no more are tried until the front says `park` again.
  */
 #pragma once
 
@@ -19,15 +20,20 @@
 struct err;
 struct keeper;
 struct sandbox;
+struct timer;
 
 struct ahead {
 	bool wished; /* the front has said how many: until then what was taken over stays */
 	unsigned want;
-	bool failed; /* see above */
+	bool resting; /* a moment after a claim */
+	bool failed;  /* see above */
+	struct timer *rest;
 	bool answer_due;
 	unsigned told_ready;
 	bool told_full;
 };
+
+void ahead_done(struct ahead *a);
 
 /* `park` of the front. */
 void ahead_wish(struct keeper *k, unsigned want);
@@ -44,6 +50,7 @@ bool ahead_claim(struct keeper *k, const char *id, const char *instance);
 /* The host is full: gives up one that is still being made. False: there is none. */
 bool ahead_make_room(struct keeper *k);
 
-/* S, without an id, is contained; or could not be made. */
+/* S, without an id, is contained: it gets its cgroups, and then it has arrived; or it could not be made. */
+void ahead_contained(struct sandbox *s);
 void ahead_arrived(struct sandbox *s);
 void ahead_failed(struct sandbox *s, const struct err *e);

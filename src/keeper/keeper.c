@@ -267,6 +267,7 @@ int keeper_run(struct keeper *k)
 
 void keeper_end(struct keeper *k)
 {
+	ahead_done(&k->ahead);
 	parking_free(k->parking);
 	if (k->keep) return;
 	slots_free(k->slots);

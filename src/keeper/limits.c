@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "isolation/cgroup.h"
 #include "isolation/instance.h"
+#include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
@@ -32,6 +33,19 @@ static void make(void *ctx)
 	if (r < 0) r = err_say(&s->work_err, r, "there is no instance type '%s' any more", s->record.instance);
 	else r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, s->limits.fds, &s->work_err);
 	s->work_err.code = r;
+}
+
+int limits_adapt(struct sandbox *s, struct err *e)
+{
+	int fds[3] = {-1, -1, -1}, r;
+	struct limits limits;
+
+	r = instance_limits(s->record.instance, &limits);
+	if (r == 0)
+		r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, fds, e);
+	for (size_t i = 0; i < 3; i++)
+		fd_close(fds[i]);
+	return r;
 }
 
 static void remove_cgroups(void *ctx)
@@ -86,8 +100,9 @@ static void on_made(void *ctx)
 	s->working--;
 	s->limits.phase = s->work_err.code == 0 ? LIMITS_MADE : LIMITS_NONE;
 	if (s->work_err.code < 0) log_event(LOG_ERROR, "limits_not_made", "id", s->record.id, "why", s->work_err.text, NULL);
-	if (s->state == SANDBOX_LIVE) tell_agent(s);
+	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_BINDING) tell_agent(s);
 	for (int i = 0; i < 3 && s->work_err.code == 0; i++) s->limits.fds[i] = fd_close(s->limits.fds[i]);
+	if (s->state == SANDBOX_BINDING) ahead_arrived(s);
 	ending_advance(s);
 }
 

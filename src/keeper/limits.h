@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+struct err;
 struct sandbox;
 
 enum limits_phase {
@@ -18,12 +19,16 @@ enum limits_phase {
 
 struct limits_of {
 	enum limits_phase phase;
+	bool stale;  /* made for another instance type than was asked for */
 	bool wanted; /* asked for while the old ones are being removed */
 	int fds[3];  /* between a work thread and the message */
 };
 
 /* The agent is about to start a first process; it is answered with `limits`. */
 void limits_want(struct sandbox *s);
+
+/* On a work thread: those that are made get the limits of the instance type in the record. */
+int limits_adapt(struct sandbox *s, struct err *e);
 
 /* The agent has no process any more. */
 void limits_idle(struct sandbox *s);

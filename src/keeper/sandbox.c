@@ -287,7 +287,7 @@ static void come_alive(struct sandbox *s)
 	s->front_fds[1] = fd_close(s->front_fds[1]);
 	s->listen_fd = fd_close(s->listen_fd);
 	if (s->record.id[0]) sandbox_hand_over(s);
-	else ahead_arrived(s);
+	else ahead_contained(s);
 	s->working++;
 	loop_work(s->keeper->loop, settle, on_settled, s);
 	keeper_pump(s->keeper);
