@@ -29,6 +29,23 @@ struct birth {
 /* The child needs a few hundred bytes; vfork means that there is never more than one. */
 static char child_stack[8192] __attribute__((aligned(16)));
 
+/* The score of the agent, in a file that we may write but not open again: see spawn_init(). */
+static int oom_fd = -1;
+
+int spawn_init(void)
+{
+	/* Files of /proc/self belong to us only while we are dumpable. Nobody else lives here yet. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) return -errno;
+	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return -errno;
+	return oom_fd < 0 ? -errno : 0;
+}
+
+static void set_oom_score(const char *score)
+{
+	(void)!write(oom_fd, score, strlen(score));
+}
+
 static void enter_cgroups(struct birth *b)
 {
 	/* Back to back: where the first attach waits for a grace period of the kernel, the others ride on it. */
@@ -89,6 +106,7 @@ static int child(void *arg)
 	sigset_t none;
 
 	(void)setsid();
+	set_oom_score(OOM_SCORE_AGENT); /* our parent's: see spawn() */
 	b->step = SPAWN_CGROUP;
 	enter_cgroups(b);
 	if (b->error) return 127;
@@ -112,35 +130,21 @@ fail:
 	return 127;
 }
 
-/* Our own score, in a file that we may write but not open again: see spawn_init(). */
-static int oom_fd = -1;
-
-int spawn_init(void)
-{
-	/* Files of /proc/self belong to us only while we are dumpable. Nobody else lives here yet. */
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) return -errno;
-	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return -errno;
-	return oom_fd < 0 ? -errno : 0;
-}
-
-/* A child inherits it: we put it on for the moment of the clone. */
-static void set_oom_score(const char *score)
-{
-	(void)!write(oom_fd, score, strlen(score));
-}
-
 pid_t spawn(const struct spawn_spec *spec, enum spawn_step *ret_step)
 {
 	struct birth b = {.spec = spec, .step = SPAWN_CLONE};
 	pid_t pid;
 
+	/*
+	 * A child inherits our score, so we put on the command's. The child takes it off us again while we
+	 * stand still: nobody ever runs while the agent looks like a command.
+	 */
+	set_oom_score(OOM_SCORE_COMMAND);
 	/* Not clone3: the sandbox's filter refuses it. Every signal is blocked in us, so no handler runs on
 	 * that stack. */
-	set_oom_score(OOM_SCORE_COMMAND);
 	pid = clone(child, child_stack + sizeof child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);
-	set_oom_score(OOM_SCORE_AGENT);
 	if (pid < 0) {
+		set_oom_score(OOM_SCORE_AGENT);
 		*ret_step = SPAWN_CLONE;
 		return -errno;
 	}

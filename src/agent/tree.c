@@ -25,7 +25,7 @@ static struct leaf_path leaf_file(const struct tree *t, const char *file)
 
 /* ---- a leaf's life ---- */
 
-#define SPARES_MAX 4
+#define SPARES_MAX 32 /* as many as often run at once; they go when the sandbox falls idle */
 
 static struct tree spares[SPARES_MAX];
 static unsigned spare_count;
