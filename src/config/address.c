@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "config/value.h"
 
 /* "0" to "65535", nothing else. -1 otherwise. */
 static long port_of(const char *text)
@@ -43,7 +44,7 @@ static bool set_ipv6(struct address *a, const char *host, long port)
 	return true;
 }
 
-int address_parse(const char *text, struct address *ret, struct err *e)
+static int parse_place(const char *text, struct address *ret, struct err *e)
 {
 	struct address a = {0};
 	const char *colon = strrchr(text, ':');
@@ -74,13 +75,32 @@ int address_parse(const char *text, struct address *ret, struct err *e)
 	return 0;
 }
 
+int address_parse(const char *text, struct address *ret, struct err *e)
+{
+	static const char profiles[] = "union|legacy|stable|preview|next";
+	size_t len = strcspn(text, "=");
+	const char *profile = text[len] ? text + len + 1 : "";
+	struct address a;
+	char place[128];
+	int r;
+
+	if (text[len] && !value_is_word_of(profile, profiles))
+		return err_say(e, -EINVAL, "'%.60s' is no profile: write one of %s", profile, profiles);
+	(void)snprintf(place, sizeof place, "%.*s", (int)len, text);
+	r = parse_place(place, &a, e);
+	if (r < 0) return r;
+	(void)snprintf(a.profile, sizeof a.profile, "%s", profile);
+	*ret = a;
+	return 0;
+}
+
 int addresses_parse(const char *text, struct address ret[ADDRESSES_MAX], struct err *e)
 {
 	int count = 0;
 
 	for (const char *at = text;; at++) {
 		size_t len = strcspn(at, ",");
-		char one[ADDRESS_TEXT];
+		char one[ADDRESS_TEXT + ADDRESS_PROFILE];
 		int r;
 
 		if (count == ADDRESSES_MAX)

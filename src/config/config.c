@@ -190,6 +190,20 @@ static const char *find_env(char *const environ_[], const char *prefix, const ch
 	return NULL;
 }
 
+/* The contract's own variables: a number is brought into its range, what is none leaves the default. */
+static void load_contract_number(struct config *c, const struct option *o, const char *value)
+{
+	uint64_t n, least, most;
+
+	if (o->type == MILLIS) {
+		(void)value_millis(value, FIELD(MILLIS, c, o));
+		return;
+	}
+	if (!value_count(value, &n)) return;
+	value_range(o->allowed, &least, &most);
+	*FIELD(COUNT, c, o) = (uint32_t)(n < least ? least : n > most ? most : n);
+}
+
 /* Our own name wins over the contract's. Set but empty counts as not set, as in the contract. */
 static int load_env_option(struct config *c, const struct option *o, char *const environ_[], struct err *e)
 {
@@ -203,6 +217,10 @@ static int load_env_option(struct config *c, const struct option *o, char *const
 	if (!o->contract[0]) return 0;
 	value = find_env(environ_, "", o->contract);
 	if (!value || !value[0]) return 0;
+	if (o->type == COUNT || o->type == MILLIS) {
+		load_contract_number(c, o, value);
+		return 0;
+	}
 	return set_value(c, o, value, o->contract, e);
 }
 
@@ -380,7 +398,7 @@ static const char *value_hint(const struct option *o)
 	case COUNT: return o->allowed;
 	case BYTES: return "BYTES";
 	case MILLIS: return "MS";
-	case ADDRESSES: return "HOST:PORT,...";
+	case ADDRESSES: return "HOST:PORT[=PROFILE],...";
 	}
 	return NULL;
 }

@@ -78,11 +78,18 @@ bool value_is_word_of(const char *text, const char *allowed)
 	}
 }
 
-bool value_is_within(uint64_t n, const char *allowed)
+void value_range(const char *allowed, uint64_t *ret_least, uint64_t *ret_most)
 {
 	char *dash;
-	uint64_t least = strtoull(allowed, &dash, 10);
-	uint64_t most = strtoull(dash + 1, NULL, 10);
 
+	*ret_least = strtoull(allowed, &dash, 10);
+	*ret_most = strtoull(dash + 1, NULL, 10);
+}
+
+bool value_is_within(uint64_t n, const char *allowed)
+{
+	uint64_t least, most;
+
+	value_range(allowed, &least, &most);
 	return n >= least && n <= most;
 }

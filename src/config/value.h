@@ -15,3 +15,4 @@ bool value_is_word_of(const char *text, const char *allowed);
 
 /* Whether N lies within ALLOWED, "least-most". */
 bool value_is_within(uint64_t n, const char *allowed);
+void value_range(const char *allowed, uint64_t *ret_least, uint64_t *ret_most);

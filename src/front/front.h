@@ -18,6 +18,8 @@
 struct err;
 struct front;
 
+#define FRONT_LISTEN_MAX 8
+
 struct front_settings {
 	struct routes_settings routes;
 	struct pool_policy pool;
@@ -25,6 +27,7 @@ struct front_settings {
 	int control_fd;        /* taken */
 	const int *listen_fds; /* taken once the server begins */
 	size_t listen_count;
+	enum profile profiles[FRONT_LISTEN_MAX]; /* for routes.profiles */
 };
 
 /* Borrows SETTINGS. */

@@ -7,6 +7,7 @@
  * descriptor LISTEN_FIRST on. Every message is a line of the log on standard error. Exit status: 0 at an
  * ordinary end, 1 for a server that could not begin, 2 for arguments of another kind.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +20,20 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/program.h"
+#include "config/address.h"
 #include "config/config.h"
 #include "front/front.h"
 #include "front/lockdown.h"
 
 #define LISTEN_FIRST         5
-#define LISTEN_MAX           8
+#define FRONT_LISTEN_MAX           8
 #define UID_SANDBOX          1000
 #define HTTP_CONNECTIONS_MAX 10000
 #define POOL_REFRESH_LEAST_MS 100
 
 struct arguments {
 	int config_fd, control_fd;
-	int listen_fds[LISTEN_MAX];
+	int listen_fds[FRONT_LISTEN_MAX];
 	size_t listen_count;
 };
 
@@ -69,7 +71,7 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret)
 		switch (option) {
 		case 'k': fine = parse_number(optarg, 3, 1023, &ret->control_fd); break;
 		case 'c': fine = parse_number(optarg, 3, 1023, &ret->config_fd); break;
-		case 'l': fine = parse_number(optarg, 1, LISTEN_MAX, &listen_count); break;
+		case 'l': fine = parse_number(optarg, 1, FRONT_LISTEN_MAX, &listen_count); break;
 		default: fine = false;
 		}
 	}
@@ -94,6 +96,18 @@ static int read_config(int fd, struct config *ret, struct err *e)
 	int r = config_read_fd(fd, ret, e);
 
 	fd_close(fd);
+	return r;
+}
+
+/* The sockets are in the order of the addresses. */
+static int take_profiles(const struct config *c, size_t listen_count, enum profile profiles[FRONT_LISTEN_MAX])
+{
+	struct address addresses[ADDRESSES_MAX];
+	int count = addresses_parse(c->listen, addresses, NULL), r = 0;
+
+	if (count < 0 || (size_t)count != listen_count) return -EINVAL;
+	for (int i = 0; i < count && r == 0; i++)
+		r = profile_parse(addresses[i].profile[0] ? addresses[i].profile : c->profile, &profiles[i]);
 	return r;
 }
 
@@ -137,7 +151,8 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 		.listen_fds = args->listen_fds,
 		.listen_count = args->listen_count,
 	};
-	return profile_parse(c->profile, &ret->routes.profile);
+	ret->routes.profiles = ret->profiles;
+	return take_profiles(c, args->listen_count, ret->profiles);
 }
 
 /* What a library would otherwise open or start at a moment of its own, when it is too late for that. */

@@ -19,7 +19,9 @@ static void on_mount_body(struct exchange *x, const char *body, size_t len, void
 	fault = mount_request_parse(body, len, rq->profile, &mount);
 	/* What cannot work is no reason to start a sandbox. */
 	if (fault) answer_invalid(x, fault);
-	else http_reply_error(x, 502, "mount_error", "mount failed: bucket mounts are not available in this version");
+	else
+		http_reply_error(x, 502, "mount_error",
+				 "mount failed: bucket mounts are not available in this version");
 	mount_request_done(&mount);
 }
 

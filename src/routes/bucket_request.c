@@ -109,8 +109,8 @@ static bucket_fault check_s3fs_options(const struct mount_request *r)
 
 	if (!list) return NULL;
 	if (!json_is_array(list)) return "options.s3fsOptions must be an array of strings when provided";
-	json_array_foreach(list, i, item)
-		if (!json_is_string(item)) return "options.s3fsOptions must be an array of strings when provided";
+	json_array_foreach(list, i, item) if (!json_is_string(item)) return "options.s3fsOptions must be an "
+									    "array of strings when provided";
 	return NULL;
 }
 
@@ -118,7 +118,8 @@ static bucket_fault check_credential_proxy(const struct mount_request *r)
 {
 	const json_t *value = option(r, "credentialProxy");
 
-	return !value || json_is_boolean(value) ? NULL : "options.credentialProxy must be a boolean when provided";
+	return !value || json_is_boolean(value) ? NULL
+						: "options.credentialProxy must be a boolean when provided";
 }
 
 static bucket_fault check_completeness(const struct mount_request *r)
@@ -144,7 +145,8 @@ static bucket_fault judge_later(struct mount_request *r)
 	return fault;
 }
 
-bucket_fault mount_request_parse(const char *body, size_t len, enum profile profile, struct mount_request *ret)
+bucket_fault mount_request_parse(const char *body, size_t len, enum profile profile,
+				 struct mount_request *ret)
 {
 	*ret = (struct mount_request){.json = json_body_parse(body, len)};
 	if (!ret->json) return BAD_JSON;
@@ -164,7 +166,8 @@ bucket_fault unmount_request_parse(const char *body, size_t len, char path[PATH_
 	struct mount_request r = {.json = json_body_parse(body, len)};
 	bucket_fault fault = r.json ? take_mount_path(&r) : BAD_JSON;
 
-	if (!fault && path_resolve("/", r.mount_path, strlen(r.mount_path), path) < 0) fault = "mountPath is too long";
+	if (!fault && path_resolve("/", r.mount_path, strlen(r.mount_path), path) < 0)
+		fault = "mountPath is too long";
 	if (!fault && strcmp(path, "/") == 0) fault = "mountPath must not resolve to / (filesystem root)";
 	mount_request_done(&r);
 	return fault;

@@ -11,9 +11,10 @@
 /* White space and line ends of ECMAScript, as UTF-8. Bytes of the one at TEXT; 0: there is none. */
 static size_t blank_at(const char *text, size_t len)
 {
-	static const char *const wide[] = {"\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004",
-					   "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a", "\u2028",
-					   "\u2029", "\u202f", "\u205f", "\u3000", "\ufeff"};
+	static const char *const wide[] = {"\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
+					   "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+					   "\u2008", "\u2009", "\u200a", "\u2028", "\u2029",
+					   "\u202f", "\u205f", "\u3000", "\ufeff"};
 
 	if (len && (*text == ' ' || (*text >= '\t' && *text <= '\r'))) return 1;
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {

@@ -1,4 +1,5 @@
-/* js_number.h - texts as JavaScript's Number() reads them: what the contract says of query parameters and ports. */
+/* js_number.h - texts as JavaScript's Number() reads them: what the contract says of query parameters and
+ * ports. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 /*
- * NULL: "Invalid JSON body". A byte order mark is skipped. What is no object has no fields, so every getter of jansson
- * finds nothing in it. NUL characters are let in, so that those who may not have one can say so.
+ * NULL: "Invalid JSON body". A byte order mark is skipped. What is no object has no fields, so every getter
+ * of jansson finds nothing in it. NUL characters are let in, so that those who may not have one can say so.
  */
 json_t *json_body_parse(const char *body, size_t len);
 

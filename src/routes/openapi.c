@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "openapi_headers.h" /* made by api/build.mjs */
 #include "routes/handlers.h"
+#include "routes/openapi_headers.h" /* made by api/build.mjs */
 #include "routes/openapi_document.h"
 #include "routes/request.h"
 
@@ -59,8 +59,9 @@ void handle_openapi_json(struct request *rq)
 	http_reply(rq->x, 200, "application/json", headers, document->text, document->len);
 }
 
-#define PAGE_HEADERS(tag)                                                                                    \
-	CACHE_HEADERS "ETag: \"" tag "\"\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n" \
+#define PAGE_HEADERS(tag) \
+	CACHE_HEADERS "ETag: \"" tag \
+		      "\"\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n" \
 		      "Content-Security-Policy: " OPENAPI_PAGE_POLICY "\r\n"
 
 void handle_openapi_page(struct request *rq)

@@ -24,8 +24,7 @@ static bool names(const json_t *list, const char *name)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item)
-		if (strcmp(json_string_value(item), name) == 0) return true;
+	json_array_foreach(list, i, item) if (strcmp(json_string_value(item), name) == 0) return true;
 	return false;
 }
 
@@ -53,7 +52,8 @@ static void keep_parts(json_t *value, const char *profile)
 		}
 		return;
 	}
-	json_object_foreach_safe(value, next, key, part) {
+	json_object_foreach_safe(value, next, key, part)
+	{
 		if (belongs(part, profile)) keep_parts(part, profile);
 		else (void)json_object_del(value, key);
 	}
@@ -73,8 +73,10 @@ static void keep_operations(json_t *paths, enum profile profile)
 	json_t *methods, *operation;
 	void *next_path, *next_method;
 
-	json_object_foreach_safe(paths, next_path, path, methods) {
-		json_object_foreach_safe(methods, next_method, method, operation) {
+	json_object_foreach_safe(paths, next_path, path, methods)
+	{
+		json_object_foreach_safe(methods, next_method, method, operation)
+		{
 			const char *id = json_string_value(json_object_get(operation, "operationId"));
 
 			if (!id || !has_operation(profile, id)) (void)json_object_del(methods, method);
@@ -85,7 +87,8 @@ static void keep_operations(json_t *paths, enum profile profile)
 
 struct openapi_text openapi_document_make(enum profile profile)
 {
-	json_t *json = json_loadb(openapi_document, (size_t)(openapi_document_end - openapi_document), 0, NULL);
+	json_t *json =
+		json_loadb(openapi_document, (size_t)(openapi_document_end - openapi_document), 0, NULL);
 	struct openapi_text ret;
 
 	assert(json);

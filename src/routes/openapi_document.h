@@ -1,8 +1,9 @@
 /*
  * openapi_document.h - api/openapi.json, which lies inside the program, as each dialect has it.
  *
- * The file describes the union. A dialect gets the operations that routes.def gives it; parts that only some dialects
- * have (a parameter, an answer) say so with "x-profiles": ["preview", ...], which nobody outside sees.
+ * The file describes the union. A dialect gets the operations that routes.def gives it; parts that only some
+ * dialects have (a parameter, an answer) say so with "x-profiles": ["preview", ...], which nobody outside
+ * sees.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ struct openapi_text {
 	char tag[35]; /* of these bytes, for ETag, with its quotes */
 };
 
-/* Once for each dialect; the caller frees the text. Aborts on a file that is no document: the tests read it, too. */
+/* Once for each dialect; the caller frees the text. Aborts on a file that is no document: the tests read it,
+ * too. */
 struct openapi_text openapi_document_make(enum profile profile);
 
 /* The file itself. */

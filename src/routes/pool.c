@@ -24,8 +24,9 @@ void handle_pool_stats(struct request *rq)
 	}
 	answer_json(rq->x, 200,
 		    json_pack("{s:I, s:I, s:I, s:o, s:o}", "warm", (json_int_t)stats.warm, "assigned",
-			      (json_int_t)stats.assigned, "total", (json_int_t)stats.warm + stats.assigned, "config",
-			      config, "maxInstances", stats.limit ? json_integer(stats.limit) : json_null()));
+			      (json_int_t)stats.assigned, "total", (json_int_t)stats.warm + stats.assigned,
+			      "config", config, "maxInstances",
+			      stats.limit ? json_integer(stats.limit) : json_null()));
 }
 
 void handle_pool_prime(struct request *rq)

@@ -55,7 +55,7 @@ void routes_on_request(struct exchange *x, void *ctx)
 
 	rq->routes = routes;
 	rq->x = x;
-	rq->profile = routes->settings.profile;
+	rq->profile = routes->settings.profiles[http_listener(x)];
 	http_set_data(x, rq, free);
 	path = router_strip_profile(http_path(x), &rq->profile);
 	verdict = router_match(http_method(x), path, rq->profile, &rq->match);

@@ -18,7 +18,7 @@ struct sandboxes;
 
 struct routes_settings {
 	const char *api_key;          /* "" or NULL: no authentication */
-	enum profile profile;         /* of requests without a prefix */
+	const enum profile *profiles; /* of requests without a prefix: one for each listener */
 	uint64_t file_limit;          /* bytes of a file PUT; 0: none */
 	size_t json_limit;            /* bytes of a JSON body */
 	unsigned keepalive_ms;        /* silence of a stream before a comment; 0: none */

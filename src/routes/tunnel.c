@@ -25,7 +25,9 @@ static void on_body(struct exchange *x, const char *body, size_t len, void *ctx)
 	}
 	fault = tunnel_body_parse(body, len, name);
 	if (fault) answer_invalid(x, fault);
-	else http_reply_error(x, 502, "tunnel_error", "tunnel failed: tunnels are not available in this version");
+	else
+		http_reply_error(x, 502, "tunnel_error",
+				 "tunnel failed: tunnels are not available in this version");
 }
 
 void handle_tunnel_create(struct request *rq)

@@ -18,7 +18,8 @@ bool tunnel_port_parse(const char *port, size_t len, uint16_t *ret)
 	long number;
 
 	if (len >= sizeof text || target_decode(port, len, text, &text_len) < 0) return false;
-	if (!js_number_within(text, text_len, 1024, UINT16_MAX, &number) || number == PORT_RESERVED) return false;
+	if (!js_number_within(text, text_len, 1024, UINT16_MAX, &number) || number == PORT_RESERVED)
+		return false;
 	*ret = (uint16_t)number;
 	return true;
 }
@@ -65,7 +66,8 @@ const char *tunnel_body_parse(const char *body, size_t len, char name[TUNNEL_NAM
 	json_t *json;
 
 	name[0] = '\0';
-	while (len && strchr(" \t\r\n", *body) && *body) body++, len--;
+	while (len && strchr(" \t\r\n", *body) && *body)
+		body++, len--;
 	if (len == 0) return NULL;
 	json = json_body_parse(body, len);
 	if (!json) return "Invalid JSON body";

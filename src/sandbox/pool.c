@@ -8,11 +8,11 @@ struct pool {
 	const struct pool_events *events;
 	void *ctx;
 	struct timer *refresh;
-	unsigned want;          /* as last wished */
-	unsigned ready;         /* as last told */
-	unsigned limit;         /* the server's */
-	unsigned learned;       /* 0: nothing */
-	bool resting;           /* from a shutdown to the next refresh */
+	unsigned want;    /* as last wished */
+	unsigned ready;   /* as last told */
+	unsigned limit;   /* the server's */
+	unsigned learned; /* 0: nothing */
+	bool resting;     /* from a shutdown to the next refresh */
 };
 
 static unsigned lower(unsigned a, unsigned b)
@@ -117,7 +117,8 @@ void pool_told_limit(struct pool *p, unsigned limit)
 
 struct pool_stats pool_stats(const struct pool *p)
 {
-	return (struct pool_stats){.warm = warm(p), .assigned = p->events->assigned(p->ctx), .limit = known_limit(p)};
+	return (struct pool_stats){
+		.warm = warm(p), .assigned = p->events->assigned(p->ctx), .limit = known_limit(p)};
 }
 
 const struct pool_policy *pool_policy(const struct pool *p)
