@@ -50,6 +50,34 @@ static bool send_next(struct follow *f, bool *ret_poor)
 	return true;
 }
 
+static size_t room(struct process_follower *follower)
+{
+	struct follow *f = container_of(follower, struct follow, follower);
+
+	if (f->cursor < log_next_seq(process_log(f->process))) return 0;
+	return (size_t)MIN(f->credit, WIRE_DATA_MAX);
+}
+
+/* From here on it is not waited for, until it has caught up. */
+static void on_patience_over(struct timer *t)
+{
+	struct follow *f = container_of(t, struct follow, patience);
+
+	f->follower.room = NULL;
+	process_resume(f->process);
+}
+
+static void watch_patience(struct follow *f)
+{
+	if (!f->is_patience_limited) return;
+	if (room(&f->follower)) {
+		f->follower.room = room;
+		timer_stop(&f->patience);
+	} else if (f->follower.room && !f->patience.armed) {
+		timer_start(&f->patience, FOLLOW_PATIENCE_MS);
+	}
+}
+
 /* Sends what there is and what is paid for. F may be freed. */
 static void pump(struct follow *f)
 {
@@ -58,6 +86,7 @@ static void pump(struct follow *f)
 	while (f->is_live || f->cursor < f->until) {
 		if (!send_next(f, &poor)) break;
 	}
+	watch_patience(f);
 	if (poor) return;
 	if (!f->now_told) CHANNEL_SEND(&f->channel, log_now, &(struct msg_log_now){});
 	f->now_told = true;
@@ -67,14 +96,6 @@ static void pump(struct follow *f)
 static void on_news(struct process_follower *follower)
 {
 	pump(container_of(follower, struct follow, follower));
-}
-
-static size_t room(struct process_follower *follower)
-{
-	struct follow *f = container_of(follower, struct follow, follower);
-
-	if (f->cursor < log_next_seq(process_log(f->process))) return 0;
-	return (size_t)MIN(f->credit, WIRE_DATA_MAX);
 }
 
 /* ---- keys ---- */
@@ -198,6 +219,7 @@ struct follow *follow_new(struct peer *p, uint32_t channel, uint32_t window)
 		return NULL;
 	}
 	f->follower.on_news = on_news;
+	f->patience.on_time = on_patience_over;
 	f->keys.on_taken = on_taken;
 	f->is_live = true;
 	f->cursor = 1;
@@ -208,6 +230,7 @@ struct follow *follow_new(struct peer *p, uint32_t channel, uint32_t window)
 void follow_free(struct follow *f)
 {
 	start_cancel(&f->wait);
+	timer_stop(&f->patience);
 	if (f->process) {
 		process_input_forget(f->process, &f->keys);
 		process_unfollow(f->process, &f->follower);
@@ -276,6 +299,8 @@ int follow_open(struct peer *peer, const struct frame *frame)
 	}
 	f->is_live = m.flags & FOLLOW_LIVE;
 	f->takes_keys = (m.flags & FOLLOW_INPUT) && m.kind == KIND_TERMINAL;
+	f->is_patience_limited = f->takes_keys && f->is_live;
+	if (f->is_patience_limited) follow_pace(f);
 	f->cols = m.cols;
 	f->rows = m.rows;
 	follow_begin(f, p);

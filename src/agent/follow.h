@@ -7,7 +7,10 @@
  * costs nobody anything.
  *
  * A follow that *paces* (the channel of open_terminal) is waited for: see process.h. It has room as long as
- * it has credit and is not behind, so an attached reader that is alone never sees a gap.
+ * it has credit and is not behind, so an attached reader that is alone never sees a gap. Whoever follows a
+ * terminal live and may type (the sockets of API.md 3.26) paces as well, but our patience with it ends after
+ * FOLLOW_PATIENCE_MS without room: a healthy client is not cut off by much output, and one that is stuck
+ * stops the program for a moment only.
  *
  * Keys go the other way under our credit, KEYS_WINDOW for each follow, given back as the terminal takes them.
  */
@@ -17,6 +20,8 @@
 #include "agent/peers.h"
 #include "agent/process.h"
 #include "agent/starting.h"
+
+#define FOLLOW_PATIENCE_MS 1000
 
 struct follow {
 	struct channel channel;
@@ -28,6 +33,8 @@ struct follow {
 	bool takes_keys;
 	bool hangs_up; /* a private terminal: it ends with this channel */
 	bool gap_told, now_told;
+	bool is_patience_limited;
+	struct timer patience; /* armed while it has no room */
 	uint64_t cursor, until;
 	uint64_t credit;     /* bytes of output the front takes */
 	size_t key_credit;   /* bytes of input the front may send */

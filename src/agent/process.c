@@ -17,42 +17,13 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define QUIET_MS      150  /* without output after the leader's death: nobody means to say more */
-#define QUIET_TTY_MS  200  /* the same for a terminal */
-#define DRAIN_MS      1000 /* at most, see process.h */
-#define HARD_EVERY_MS 10   /* between two rounds of SIGKILL */
-#define HARD_MS       1000 /* the tree may resist (a process in the kernel's hands) that long */
-
-static struct process *first, **last = &first;
-static bool forgetting_due;
-
-/* P or the first one after it that may be found. */
-static struct process *found(struct process *p)
-{
-	while (p && p->retired && p->facts.ended)
-		p = p->next;
-	return p;
-}
-
-struct process *process_first(void)
-{
-	return found(first);
-}
-
-struct process *process_next(struct process *p)
-{
-	return found(p->next);
-}
-
-struct process *process_find(enum process_kind kind, const char *name)
-{
-	struct process *newest = NULL;
-
-	for (struct process *p = process_first(); p; p = process_next(p)) {
-		if (p->facts.kind == kind && strcmp(p->facts.id, name) == 0) newest = p;
-	}
-	return newest;
-}
+#define QUIET_MS          150  /* without output after the leader's death: nobody means to say more */
+#define QUIET_TTY_MS      200  /* the same for a terminal */
+#define DRAIN_MS          1000 /* at most, see process.h */
+#define LOOK_AGAIN_MS     10   /* see has_settled() */
+#define LOOK_AGAIN_MAX_MS 1000
+#define HARD_EVERY_MS     10   /* between two rounds of SIGKILL */
+#define HARD_MS           1000 /* the tree may resist (a process in the kernel's hands) that long */
 
 const struct process_facts *process_facts(const struct process *p)
 {
@@ -84,7 +55,7 @@ void process_unfollow(struct process *p, struct process_follower *f)
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
-	if (p->facts.ended) forgetting_due = true;
+	if (p->facts.ended) processes_forgetting_due();
 }
 
 void process_tell_followers(struct process *p)
@@ -97,14 +68,9 @@ void process_tell_followers(struct process *p)
 
 /* ---- the end ---- */
 
-static void forget(struct process *p)
+void process_forget(struct process *p)
 {
-	struct process **at = &first;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	if (!p->next) last = at;
+	processes_remove(p);
 	process_pipes_close(p);
 	timer_stop(&p->deadline);
 	timer_stop(&p->drain);
@@ -113,95 +79,13 @@ static void forget(struct process *p)
 	free(p);
 }
 
-/* Ended, nobody holds its pipes, nobody of its tree lives, nobody reads its log: nothing would be missed. */
-static bool is_forgettable(const struct process *p)
-{
-	return p->facts.ended && process_pipes_closed(p) && !p->tree.seq && !p->followers;
-}
-
-/* Ended ones are kept by what they were, so that many short commands do not push out what somebody may ask
- * for. */
-enum keep { KEEP_NOT, KEEP_EXEC, KEEP_BACKGROUND, KEEP_TERMINAL, KEEPS };
-
-static const unsigned kept[KEEPS] = {
-	[KEEP_EXEC] = PROCESSES_KEPT, [KEEP_BACKGROUND] = BACKGROUND_KEPT, [KEEP_TERMINAL] = TERMINALS_KEPT};
-
-static enum keep keep_of(const struct process *p)
-{
-	if (p->retired) return KEEP_NOT;
-	if (p->facts.kind == KIND_TERMINAL) return KEEP_TERMINAL;
-	return p->background ? KEEP_BACKGROUND : KEEP_EXEC;
-}
-
-void process_retire(struct process *p)
-{
-	p->retired = true;
-	forgetting_due = true;
-}
-
-static struct process *oldest_ended(enum keep keep)
-{
-	struct process *oldest = NULL;
-
-	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p) || keep_of(p) != keep) continue;
-		if (!oldest || p->facts.ended_ms < oldest->facts.ended_ms) oldest = p;
-	}
-	return oldest;
-}
-
-/* The next log to drop: of commands whose client got the output anyway, then of the others. */
-static struct process *oldest_log(void)
-{
-	struct process *oldest = NULL;
-
-	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p) || !p->log.events) continue;
-		if (!oldest || keep_of(p) < keep_of(oldest) ||
-		    (keep_of(p) == keep_of(oldest) && p->facts.ended_ms < oldest->facts.ended_ms))
-			oldest = p;
-	}
-	return oldest;
-}
-
-static void forget_beyond_limits(void)
-{
-	unsigned counts[KEEPS] = {0};
-
-	for (struct process *p = first; p; p = p->next) {
-		if (is_forgettable(p)) counts[keep_of(p)]++;
-	}
-	for (enum keep keep = 0; keep < KEEPS; keep++) {
-		for (; counts[keep] > kept[keep]; counts[keep]--)
-			forget(oldest_ended(keep));
-	}
-}
-
-void processes_turn(void)
-{
-	size_t weight = 0;
-
-	if (!forgetting_due) return;
-	forgetting_due = false;
-	forget_beyond_limits();
-	for (struct process *p = first; p; p = p->next) {
-		if (is_forgettable(p)) weight += log_weight(&p->log);
-	}
-	while (weight > LOGS_KEPT_BYTES) {
-		struct process *p = oldest_log();
-
-		weight -= log_weight(&p->log);
-		log_drop(&p->log);
-	}
-}
-
 /* After the end, whenever a pipe was closed or the tree became empty. Frees no process: callers walk the
  * list. */
 static void settle(struct process *p)
 {
 	if (!p->facts.ended || !process_pipes_closed(p)) return;
 	log_settle(&p->log);
-	forgetting_due = true;
+	processes_forgetting_due();
 }
 
 static void end(struct process *p)
@@ -245,11 +129,19 @@ static bool is_drained(struct process *p, uint64_t *ret_wait_ms)
 /*
  * In the background: whether the leader's process group is empty and the pipes are at their end. Both may
  * depend on processes that are not our children; their deaths reach us as those of orphans, or by the pipes.
+ * But of a process that leaves the group, as a daemon does, nobody tells us: so while the group is all that
+ * is left, we look again, less and less often.
  */
 static bool has_settled(struct process *p)
 {
-	if (!p->group_gone) p->group_gone = tree_group_is_gone(&p->tree);
-	return (p->group_gone && process_pipes_closed(p)) || p->force == FORCE_GAVE_UP;
+	if (p->force == FORCE_GAVE_UP) return true;
+	if (!process_pipes_closed(p)) return false;
+	if (tree_group_is_gone(&p->tree)) return true;
+	if (!p->drain.armed) {
+		p->look_again_ms = MIN(MAX(2 * p->look_again_ms, LOOK_AGAIN_MS), LOOK_AGAIN_MAX_MS);
+		timer_start(&p->drain, p->look_again_ms);
+	}
+	return false;
 }
 
 void process_check_end(struct process *p)
@@ -378,7 +270,7 @@ static void on_leader_died(struct process *p, int status, const struct rusage *u
 
 static struct process *process_of_leader(pid_t pid)
 {
-	for (struct process *p = first; p; p = p->next) {
+	for (struct process *p = processes_all(); p; p = p->next) {
 		if (!p->reaped && p->facts.pid == pid) return p;
 	}
 	return NULL;
@@ -396,7 +288,7 @@ void processes_reap(void)
 		if (p) on_leader_died(p, status, &use);
 	}
 	/* Any of the dead may have been the last of a tree whose leader is long gone. */
-	for (struct process *p = first, *next; p; p = next) {
+	for (struct process *p = processes_all(), *next; p; p = next) {
 		next = p->next;
 		if (!p->reaped) continue;
 		if (p->background && !p->facts.ended) process_check_end(p);
@@ -453,8 +345,7 @@ static struct process *process_new(const struct process_spec *spec)
 	p->deadline.on_time = on_deadline;
 	p->drain.on_time = on_drain_time;
 	keep_record(p, spec);
-	*last = p;
-	last = &p->next;
+	processes_add(p);
 	return p;
 }
 
@@ -494,7 +385,7 @@ int process_start(const struct process_spec *spec, struct process **ret, enum sp
 	r = start(p, spec, theirs, ret_step, e);
 	process_pipes_close_theirs(theirs);
 	if (r < 0) {
-		forget(p);
+		process_forget(p);
 		return r;
 	}
 	if (spec->name) (void)snprintf(p->facts.id, sizeof p->facts.id, "%s", spec->name);

@@ -1,4 +1,5 @@
-/* process_private.h - what process.c (life and end) and pipes.c (bytes) share. For nobody else. */
+/* process_private.h - what process.c (life and end), processes.c (all of them) and pipes.c (bytes) share. For nobody
+ * else. */
 #pragma once
 
 #include "agent/process.h"
@@ -27,7 +28,7 @@ struct process {
 	struct input in;
 	bool background;
 	bool retired;    /* not found any more, and not kept */
-	bool group_gone; /* in the background: the leader's process group was seen to be empty */
+	uint64_t look_again_ms; /* in the background: see has_settled() */
 	bool reaped;
 	enum force force;
 	int cancel_signo;
@@ -58,3 +59,12 @@ void process_pipes_read(struct process *p);              /* what is there, as fa
 void process_check_end(struct process *p);
 void process_pipe_closed(struct process *p); /* a pipe of output came to its end */
 void process_tell_followers(struct process *p);
+void process_forget(struct process *p);
+
+/* ---- processes.c ---- */
+
+/* Every one of them, also those that are not found; the next one is p->next. */
+struct process *processes_all(void);
+void processes_add(struct process *p);
+void processes_remove(struct process *p);
+void processes_forgetting_due(void); /* somebody ended, or is not read any more */

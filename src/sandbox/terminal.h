@@ -5,9 +5,9 @@
  * makes one and attaches; follow_start() with FOLLOW_INPUT attaches to one that is there. Output comes as
  * on_log: first what is retained, then on_now, then what comes.
  *
- * Who is waited for: the program stops while every attached terminal_start() is out of credit (at least one
- * of them must have some for it to go on). A follow_start() never stops it; one that is too slow learns so by
- * on_gap after on_now.
+ * Who is waited for: the program stops while every terminal_start() that is attached is out of credit. A
+ * follow_start() with FOLLOW_LIVE and FOLLOW_INPUT stops it too, but for a second at most; if it is too slow,
+ * on_gap comes after on_now.
  *
  * Input is limited by the agent's credit: send what terminal_room() allows, and stop reading from the client
  * until on_room.

@@ -82,6 +82,7 @@ struct msg_open_terminal rig_terminal(const char *const *argv, uint32_t argc);
 	rig_terminal((const char *const[]){__VA_ARGS__}, \
 		     (uint32_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 void rig_start_terminal(struct run *r, const struct msg_open_terminal *m);
+void rig_start_follow(struct run *r, const struct msg_open_follow *m);
 void rig_follow(struct run *r, enum process_kind kind, const char *name, unsigned flags, uint64_t since);
 void rig_list(struct run *r, enum process_kind kind, const char *name); /* and waits */
 void rig_kill(struct run *r, enum process_kind kind, const char *name, int signo, enum signal_how how); /* likewise */

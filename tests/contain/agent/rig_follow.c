@@ -18,6 +18,12 @@ void rig_start_terminal(struct run *r, const struct msg_open_terminal *m)
 	ASSERT_OK(LINK_SEND(rig.front, r->channel, open_terminal, m, NULL, 0));
 }
 
+void rig_start_follow(struct run *r, const struct msg_open_follow *m)
+{
+	run_begin(r);
+	ASSERT_OK(LINK_SEND(rig.front, r->channel, open_follow, m, NULL, 0));
+}
+
 void rig_follow(struct run *r, enum process_kind kind, const char *name, unsigned flags, uint64_t since)
 {
 	struct msg_open_follow m = {.kind = (uint8_t)kind,
@@ -26,8 +32,7 @@ void rig_follow(struct run *r, enum process_kind kind, const char *name, unsigne
 				    .since = since,
 				    .window = RIG_WINDOW};
 
-	run_begin(r);
-	ASSERT_OK(LINK_SEND(rig.front, r->channel, open_follow, &m, NULL, 0));
+	rig_start_follow(r, &m);
 }
 
 void rig_list(struct run *r, enum process_kind kind, const char *name)

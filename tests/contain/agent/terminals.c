@@ -123,13 +123,15 @@ TEST(a_stopped_program_comes_back_to_the_foreground)
 	auto_run struct run r = {0};
 
 	start_shell(&r, "", 0);
-	rig_type(&r, SLEEPER);
+	rig_type(&r, "sh -c 'echo rea\"\"dy; read x; echo got $x; exec sleep 100'\n");
 	rig_until_output(&r, "ready\r\n");
 	rig_type(&r, "\x1a");
 	rig_until_output(&r, "Stopped");
 	forget_output(&r);
 	rig_type(&r, "fg\n");
 	rig_until_output(&r, "exec sleep 100'\r\n");
+	rig_type(&r, "it\n");
+	rig_until_output(&r, "got it\r\n");
 	rig_type(&r, "\x03"
 		     "echo code=$?\n");
 	rig_until_output(&r, "code=130\r\n");
@@ -298,6 +300,60 @@ TEST(an_attached_reader_that_does_not_read_stops_the_program)
 	ASSERT_EQ(r.gaps, 0);
 	ASSERT_TRUE(r.out_bytes >= 3000000);
 	ASSERT_TRUE(stat_in_sandbox("/workspace/done"));
+}
+
+static bool fell_behind(const struct run *r)
+{
+	return r->gap_after_now;
+}
+
+/* Patience ends after a second: the program goes on, and the one who is stuck is known by its gap. */
+TEST(a_follower_that_is_stuck_stops_the_program_for_a_moment_only)
+{
+	auto_run struct run start = {0}, r = {0};
+	struct msg_open_terminal m = RIG_TERMINAL(
+		"bash", "-c",
+		"stty -echo; read x; head -c 3000000 /dev/zero; touch /workspace/went-on; read x");
+
+	m.flags = TERMINAL_DETACHED;
+	m.name = wire_text_of("patience");
+	rig_start_terminal(&start, &m);
+	rig_until(run_ended, &start);
+	r.no_credit = true;
+	rig_follow(&r, KIND_TERMINAL, "patience", FOLLOW_LIVE | FOLLOW_INPUT, 0);
+	rig_until(run_is_now, &r);
+	rig_type(&r, "\n");
+	rig_until(fell_behind, &r);
+	ASSERT_TRUE(r.out_bytes <= RIG_WINDOW);
+	/* With credit it is waited for again, and gets the rest. */
+	r.no_credit = false;
+	rig_credit(&r, RIG_WINDOW);
+	rig_type(&r, "\n");
+	rig_until(run_ended, &r);
+	ASSERT_TRUE(stat_in_sandbox("/workspace/went-on"));
+	ASSERT_EQ(r.end.reason, END_EXITED);
+}
+
+TEST(a_follower_that_reads_sees_no_gap_however_much_comes)
+{
+	auto_run struct run start = {0}, r = {0};
+	struct msg_open_terminal m =
+		RIG_TERMINAL("bash", "-c", "stty -opost -echo; echo go; read x; head -c 20000000 /dev/zero");
+	struct msg_open_follow follow = {.kind = KIND_TERMINAL,
+					 .name = wire_text_of("steady"),
+					 .flags = FOLLOW_LIVE | FOLLOW_INPUT,
+					 .window = 64 << 10};
+
+	m.flags = TERMINAL_DETACHED;
+	m.name = wire_text_of("steady");
+	rig_start_terminal(&start, &m);
+	rig_until(run_ended, &start);
+	rig_start_follow(&r, &follow);
+	rig_until_output(&r, "go\n");
+	rig_type(&r, "\n");
+	rig_until(run_ended, &r);
+	ASSERT_EQ(r.out_bytes, 20000003);
+	ASSERT_EQ(r.gaps, 0);
 }
 
 TEST(a_named_terminal_is_shared_and_replayed)
@@ -562,6 +618,8 @@ int main(void)
 		RUN(a_program_that_does_not_read_costs_nothing_and_can_be_ended),
 		RUN(output_is_exact_when_the_terminal_does_not_process_it),
 		RUN(an_attached_reader_that_does_not_read_stops_the_program),
+		RUN(a_follower_that_is_stuck_stops_the_program_for_a_moment_only),
+		RUN(a_follower_that_reads_sees_no_gap_however_much_comes),
 		RUN(a_named_terminal_is_shared_and_replayed),
 		RUN(a_name_that_is_taken_is_refused_and_one_that_is_free_again_starts_anew),
 		RUN(a_detached_terminal_is_followed_by_cursor),
