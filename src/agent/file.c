@@ -9,6 +9,9 @@
  * A write goes to a temporary sibling of the target, which `commit` renames over it: a client that vanishes
  * leaves the old file whole. A symbolic link as the last part is followed first, so that the link stays and
  * its target is replaced.
+ *
+ * Small files travel in the messages: to hand a descriptor to a thread costs the front more than their bytes,
+ * and nobody but this sandbox waits if its disk is slow.
  */
 #include "agent/file.h"
 
@@ -24,6 +27,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+
+#define SMALL_FILE 8192 /* goes along with `opened`; must fit into the outbox */
 
 /* ---- open_read ---- */
 
@@ -49,8 +54,16 @@ static struct msg_opened facts_of(const struct stat *st)
 					       (uint64_t)st->st_mtim.tv_nsec};
 }
 
+/* How many bytes of a small file are in ROOM: all or none. */
+static uint32_t read_small(int fd, const struct stat *st, char room[SMALL_FILE])
+{
+	if (st->st_size > SMALL_FILE) return 0;
+	return pread(fd, room, SMALL_FILE, 0) == st->st_size ? (uint32_t)st->st_size : 0;
+}
+
 int file_read_open(struct peer *p, const struct frame *f)
 {
+	char content[SMALL_FILE];
 	struct channel once;
 	struct err e = ERR_NONE;
 	struct msg_open_read m;
@@ -68,8 +81,8 @@ int file_read_open(struct peer *p, const struct frame *f)
 	once = (struct channel){.peer = p, .id = f->channel};
 	struct msg_opened opened = facts_of(&st);
 	struct msg_end end = {.reason = END_DONE, .text = wire_text_of("")};
-	channel_send_opened(&once, &opened, fd);
-	CHANNEL_SEND(&once, end, &end);
+	opened.content = (struct wire_text){.at = content, .len = read_small(fd, &st, content)};
+	channel_send_opened(&once, &opened, fd, &end);
 	return 0;
 }
 
@@ -94,11 +107,12 @@ static void file_write_free(struct file_write *w, bool keep)
 	free(w);
 }
 
-static void on_commit(struct file_write *w)
+/* Puts the file in place, unless R says that it is not complete. */
+static void finish(struct file_write *w, int r)
 {
 	struct msg_end m = {.reason = END_DONE, .text = wire_text_of("")};
-	int r = fchmod(w->fd, w->mode) < 0 ? -errno : 0;
 
+	if (r == 0 && fchmod(w->fd, w->mode) < 0) r = -errno;
 	if (r == 0) r = file_place_rename(&w->place, w->uid, w->temporary);
 	if (r < 0) peer_refuse(w->channel.peer, w->channel.id, r, strerrordesc_np(-r));
 	else CHANNEL_SEND(&w->channel, end, &m);
@@ -110,7 +124,7 @@ static int on_write_frame(struct channel *c, const struct frame *f)
 	struct file_write *w = container_of(c, struct file_write, channel);
 
 	switch (f->type) {
-	case MSG_commit: on_commit(w); return 0;
+	case MSG_commit: finish(w, 0); return 0;
 	case MSG_reset: file_write_free(w, false); return 0;
 	default: return -EPROTO;
 	}
@@ -159,8 +173,12 @@ int file_write_open(struct peer *p, const struct frame *f)
 		file_write_free(w, false);
 		return 0;
 	}
+	if (m.whole) {
+		finish(w, fd_write_all(w->fd, m.content.at, m.content.len));
+		return 0;
+	}
 	st.st_mode = w->mode;
 	struct msg_opened opened = facts_of(&st);
-	channel_send_opened(&w->channel, &opened, w->fd);
+	channel_send_opened(&w->channel, &opened, w->fd, NULL);
 	return 0;
 }

@@ -63,14 +63,19 @@ static void sent(struct peer *p, int r)
 	if (r < 0) mark_broken(p);
 }
 
-static void flush_outbox(void)
+static void send_outbox(const int *fds, size_t fd_count)
 {
 	struct peer *p = take_ptr(peers.outbox_owner);
 
 	peers.outbox_waits = false;
 	timer_stop(&peers.outbox_wait);
-	if (p && peers.outbox.len) sent(p, link_send(p->link, &peers.outbox, NULL, 0));
+	if (p && peers.outbox.len) sent(p, link_send(p->link, &peers.outbox, fds, fd_count));
 	peers.outbox = (struct packet){.bytes = outbox_room, .room = sizeof outbox_room};
+}
+
+static void flush_outbox(void)
+{
+	send_outbox(NULL, 0);
 }
 
 struct packet *peer_outbox(struct peer *p, size_t need)
@@ -131,12 +136,12 @@ void channel_send_log(struct channel *c, uint64_t seq, const struct log_event *e
 			      parts[1].iov_len ? 2 : 1));
 }
 
-void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd)
+void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd, const struct msg_end *end)
 {
-	struct peer *p = c->peer;
-
-	flush_outbox();
-	if (!p->broken) sent(p, LINK_SEND(p->link, c->id, opened, m, &fd, 1));
+	flush_outbox(); /* descriptors belong to the first frame of a packet */
+	CHANNEL_SEND(c, opened, m);
+	if (end) CHANNEL_SEND(c, end, end);
+	send_outbox(&fd, 1);
 }
 
 void peer_refuse(struct peer *p, uint32_t channel, int error, const char *text)

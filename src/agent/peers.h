@@ -82,8 +82,8 @@ void channel_send_data(struct channel *c, enum wire_stream stream, const struct 
 void channel_send_log(struct channel *c, uint64_t seq, const struct log_event *event,
 		      const struct iovec parts[2]);
 
-/* `opened` with a descriptor (duplicated). */
-void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd);
+/* `opened` with a descriptor (duplicated) and, in the same packet, END (unless NULL): at most OUTBOX_SIZE. */
+void channel_send_opened(struct channel *c, const struct msg_opened *m, int fd, const struct msg_end *end);
 
 /* The one closing message, for channels that never got further: reason END_FAILED. */
 void peer_refuse(struct peer *p, uint32_t channel, int error, const char *text);

@@ -1,4 +1,5 @@
-/* file_get.c - GET and HEAD /v1/sandbox/:id/file/PATH: the agent opens, the kernel moves the bytes. */
+/* file_get.c - GET and HEAD /v1/sandbox/:id/file/PATH: the agent opens, the kernel moves the bytes;
+ * a small file comes along with the answer. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void file_headers(const struct stat *st, const char *etag, char headers[H
 		       *modified ? "Last-Modified: " : "", modified, *modified ? "\r\n" : "");
 }
 
-static void on_opened(void *ctx, int fd, const struct stat *st)
+static void on_opened(void *ctx, int fd, const struct stat *st, const char *content)
 {
 	struct request *rq = reading_done(ctx);
 	const char *if_range = http_header(rq->x, "if-range");
@@ -91,6 +92,11 @@ static void on_opened(void *ctx, int fd, const struct stat *st)
 		fd_close(fd);
 		(void)snprintf(headers, sizeof headers, "Content-Range: bytes */%" PRIu64 "\r\n", size);
 		answer_error_with(rq->x, 416, "invalid_request", "the range lies outside the file", headers);
+		return;
+	}
+	if (content) {
+		fd_close(fd);
+		http_reply(rq->x, status, "application/octet-stream", headers, content + first, len);
 		return;
 	}
 	http_reply_file(rq->x, status, "application/octet-stream", headers, fd, first, len);

@@ -6,7 +6,8 @@
  * turns: the loop fills one from the body while a thread writes the other, so a slow disk delays nobody else
  * and a fast one keeps the client busy. When the one being filled is full and the other still being written,
  * the body is paused; that stops the client. After the last byte the agent is told to put the file in its
- * place, and only its word makes a 200.
+ * place, and only its word makes a 200. A small body is collected first and goes to the agent in one message,
+ * which answers when it is in its place.
  *
  * What may never happen: memory freed while the thread uses it. So a *writing* whose client or sandbox is
  * lost is only marked (x or operation NULL), and writing_tidy() frees it when nothing of it is under way any
@@ -45,6 +46,7 @@ struct writing {
 	int error;      /* of a write: a negative errno */
 	bool in_thread; /* FLUSHING, WRITTEN and ERROR are the thread's now */
 	bool paused;
+	bool whole;     /* FILLING is all of it, for the agent to write */
 	bool complete;  /* the last byte of the body is here */
 	bool committed; /* the agent was asked to put the file in its place */
 	char path[PATH_LIMIT];
@@ -194,11 +196,11 @@ static const struct http_body_sink body_sink = {.on_piece = on_body_piece, .on_e
 
 /* ---- what the agent says ---- */
 
-static void on_opened(void *ctx, int fd, const struct stat *st)
+static void on_opened(void *ctx, int fd, const struct stat *st, const char *content)
 {
 	struct writing *w = ctx;
 
-	(void)st;
+	(void)st, (void)content;
 	w->fd = fd;
 	http_body_stream(w->rq->x, &body_sink, w);
 }
@@ -237,8 +239,13 @@ static uint32_t mode_of_new_file(const struct request *rq)
 
 static void open_file(struct writing *w, struct agent_link *link)
 {
-	w->operation = file_open_write(link, w->rq->routes->settings.uid, w->path, mode_of_new_file(w->rq),
-				       &events, w);
+	uint32_t uid = w->rq->routes->settings.uid, mode = mode_of_new_file(w->rq);
+
+	w->committed = w->whole;
+	if (w->whole)
+		w->operation = file_write_whole(link, uid, w->path, mode, w->filling.data, w->filling.len,
+						&events, w);
+	else w->operation = file_open_write(link, uid, w->path, mode, &events, w);
 	if (!w->operation) fail(w, "too much goes on in this sandbox");
 }
 
@@ -255,24 +262,17 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 	writing_tidy(w);
 }
 
-void handle_file_put(struct request *rq)
+/* Takes CONTENT; NULL: the body is yet to come. */
+static void begin(struct request *rq, const char *path, struct buf *content)
 {
-	uint64_t limit = rq->routes->settings.file_limit;
-	int64_t announced = http_content_length(rq->x);
-	char path[PATH_LIMIT];
+	struct writing *w = mem_new(sizeof *w);
 	struct agent_link *link;
-	struct writing *w;
 
-	if (!request_file_path(rq, path)) return;
-	if (limit && announced > 0 && (uint64_t)announced > limit) {
-		answer_too_large(rq->x, "payload too large", (uint64_t)announced, limit);
-		return;
-	}
-	w = mem_new(sizeof *w);
 	w->rq = rq;
 	w->loop = rq->routes->loop;
 	w->fd = -1;
-	w->filling = buf_with_cap(BUFFER_CAP);
+	w->whole = content;
+	w->filling = content ? *content : buf_with_cap(BUFFER_CAP);
 	w->flushing = buf_with_cap(BUFFER_CAP);
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	http_on_gone(rq->x, on_gone, w);
@@ -283,4 +283,32 @@ void handle_file_put(struct request *rq)
 		answer_no_keeper(take_request(w)->x);
 		writing_tidy(w);
 	}
+}
+
+/* LEN is not above FILE_WHOLE_MAX: the head announced it. */
+static void on_whole_body(struct exchange *x, const char *bytes, size_t len, void *ctx)
+{
+	struct buf content = buf_with_cap(FILE_WHOLE_MAX);
+	char path[PATH_LIMIT];
+
+	(void)x;
+	(void)buf_add(&content, bytes, len);
+	if (request_file_path(ctx, path)) begin(ctx, path, &content);
+	else buf_done(&content);
+}
+
+void handle_file_put(struct request *rq)
+{
+	uint64_t limit = rq->routes->settings.file_limit;
+	int64_t announced = http_content_length(rq->x);
+	char path[PATH_LIMIT];
+
+	if (!request_file_path(rq, path)) return;
+	if (limit && announced > 0 && (uint64_t)announced > limit) {
+		answer_too_large(rq->x, "payload too large", (uint64_t)announced, limit);
+		return;
+	}
+	if (announced >= 0 && announced <= FILE_WHOLE_MAX)
+		http_body_collect(rq->x, FILE_WHOLE_MAX, on_whole_body, rq);
+	else begin(rq, path, NULL);
 }

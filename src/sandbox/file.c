@@ -37,7 +37,8 @@ static int on_opened(struct file_operation *op, const struct frame *f, int *fds,
 	int fd = take_fd(&fds[0]);
 	if (!op->writes)
 		op->events = NULL; /* only the agent's `end` is missing now, and nobody waits for it */
-	events->on_opened(op->ctx, fd, &st);
+	bool has_content = !op->writes && m.content.len && (off_t)m.content.len == st.st_size;
+	events->on_opened(op->ctx, fd, &st, has_content ? m.content.at : NULL);
 	return 0;
 }
 
@@ -109,6 +110,24 @@ struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, co
 
 	if (op) CHANNEL_SEND(&op->channel, open_write, &m);
 	return op;
+}
+
+struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
+					const void *content, size_t len, const struct file_events *events,
+					void *ctx)
+{
+	struct file_operation *op = operation_new(link, true, events, ctx);
+	struct msg_open_write m = {.uid = uid,
+				   .path = wire_text_of(path),
+				   .mode = mode,
+				   .whole = 1,
+				   .content = {.at = content, .len = (uint32_t)len}};
+
+	if (!op) return NULL;
+	op->opened = true; /* none is due */
+	if (CHANNEL_SEND_LARGE(&op->channel, open_write, &m) == 0) return op;
+	operation_free(op);
+	return NULL;
 }
 
 void file_operation_commit(struct file_operation *op)

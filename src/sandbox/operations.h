@@ -89,8 +89,11 @@ struct exec *exec_detach(struct exec *x, bool kill);
 struct file_operation;
 
 struct file_events {
-	/* FD is an open regular file and the callee's to close. ST is what the kernel says of it. */
-	void (*on_opened)(void *ctx, int fd, const struct stat *st);
+	/*
+	 * FD is an open regular file and the callee's to close. ST is what the kernel says of it. CONTENT is
+	 * all of it (ST's size), good during the call; NULL: it is not small, or is to be written.
+	 */
+	void (*on_opened)(void *ctx, int fd, const struct stat *st, const char *content);
 	/*
 	 * A read that failed; a write that failed at any time, or that was put in place (END_DONE). The last
 	 * callback.
@@ -109,6 +112,12 @@ struct file_operation *file_open_read(struct agent_link *link, uint32_t uid, con
 struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
 				       const struct file_events *events, void *ctx);
 void file_operation_commit(struct file_operation *op);
+
+/* All of that at once, for LEN bytes of CONTENT, which are copied: no on_opened comes. */
+#define FILE_WHOLE_MAX (32u << 10)
+struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
+					const void *content, size_t len, const struct file_events *events,
+					void *ctx);
 
 /* Nobody listens any more; what was written is dropped. Returns NULL; NULL is fine. */
 struct file_operation *file_operation_drop(struct file_operation *op);

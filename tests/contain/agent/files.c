@@ -68,6 +68,39 @@ TEST(a_file_is_read_with_its_size_mode_and_time)
 	ASSERT_EQ(read(r.fd, text, sizeof text), 5);
 	ASSERT_STR(text, "hello");
 	ASSERT_TRUE(write(r.fd, "x", 1) < 0);
+	ASSERT_STR(buf_text(&r.out), "hello"); /* it is small: its content came along */
+}
+
+TEST(a_large_file_comes_as_a_descriptor_only)
+{
+	auto_run struct run r = {0};
+
+	sh("head -c 100000 /dev/zero > large");
+	rig_start_file(&r, false, 1000, "/workspace/large");
+	rig_until(run_ended, &r);
+	ASSERT_EQ(r.about.size, 100000);
+	ASSERT_EQ(r.out.len, 0);
+}
+
+TEST(a_small_file_is_written_whole_in_one_step)
+{
+	auto_run struct run r = {0}, again = {0}, empty = {0}, refused = {0};
+
+	rig_start_whole(&r, 1000, "/workspace/w/new.txt", "first");
+	rig_until(run_ended, &r);
+	ASSERT_EQ(r.end.reason, END_DONE);
+	ASSERT_FALSE(r.opened);
+	assert_sh("cat w/new.txt; stat -c ' %a %u' w/new.txt; ls -A w | wc -l", "first 644 1000\n1\n");
+	rig_start_whole(&again, 1000, "/workspace/w/new.txt", "second");
+	rig_until(run_ended, &again);
+	assert_sh("cat w/new.txt", "second");
+	rig_start_whole(&empty, 1000, "/workspace/w/empty", "");
+	rig_until(run_ended, &empty);
+	assert_sh("stat -c %s w/empty; ls -A w | wc -l", "0\n2\n");
+	rig_start_whole(&refused, 1000, "/workspace/w", "x");
+	rig_until(run_ended, &refused);
+	ASSERT_EQ(refused.end.reason, END_FAILED);
+	ASSERT_EQ(refused.end.error, EISDIR);
 }
 
 TEST(what_is_no_readable_plain_file_is_refused_with_its_reason)
@@ -189,6 +222,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {RUN(a_file_is_read_with_its_size_mode_and_time),
+		RUN(a_large_file_comes_as_a_descriptor_only),
+		RUN(a_small_file_is_written_whole_in_one_step),
 					   RUN(what_is_no_readable_plain_file_is_refused_with_its_reason),
 					   RUN(an_absolute_link_stays_inside),
 					   RUN(a_write_makes_directories_and_belongs_to_the_user),

@@ -21,7 +21,7 @@ struct run {
 	struct run *next; /* private */
 	uint32_t channel;
 	struct link *link;   /* the front's link it is on */
-	struct buf out, err; /* not filled when DISCARD */
+	struct buf out, err; /* not filled when DISCARD; OUT also gets the content that `opened` brings */
 	bool discard;
 	bool no_credit; /* what arrives is not paid back */
 	uint64_t out_bytes, err_bytes;
@@ -73,6 +73,7 @@ struct msg_open_exec rig_exec(const char *const *argv, uint32_t argc);
 /* Sends the opening; the run stays the caller's and must live until it ended or rig_forget(). */
 void rig_start(struct run *r, const struct msg_open_exec *m);
 void rig_start_file(struct run *r, bool write, uint32_t uid, const char *path);
+void rig_start_whole(struct run *r, uint32_t uid, const char *path, const char *text);
 void rig_start_list(struct run *r);
 void rig_forget(struct run *r);
 

@@ -86,6 +86,7 @@ static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 		switch (f.type) {
 		case MSG_opened:
 			ASSERT_OK(msg_opened_parse(&f, &r->about));
+			ASSERT_OK(buf_add(&r->out, r->about.content.at, r->about.content.len));
 			(void)snprintf(r->process_id, sizeof r->process_id, "%s", r->about.process_id.at);
 			r->opened = true;
 			if (fd_count) r->fd = take_fd(&fds[0]);
@@ -248,6 +249,15 @@ void rig_start_file(struct run *r, bool write, uint32_t uid, const char *path)
 
 		ASSERT_OK(LINK_SEND(rig.front, r->channel, open_read, &m, NULL, 0));
 	}
+}
+
+void rig_start_whole(struct run *r, uint32_t uid, const char *path, const char *text)
+{
+	struct msg_open_write m = {
+		.uid = uid, .path = wire_text_of(path), .whole = 1, .content = wire_text_of(text)};
+
+	run_begin(r);
+	ASSERT_OK(LINK_SEND(rig.front, r->channel, open_write, &m, NULL, 0));
 }
 
 void rig_start_list(struct run *r)

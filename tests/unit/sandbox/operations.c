@@ -306,10 +306,13 @@ TEST(an_agent_that_does_not_greet_is_cut_off)
 
 static int file_fd;
 static bool file_opened;
+static char file_content[16];
 
-static void on_opened(void *ctx, int fd, const struct stat *st)
+static void on_opened(void *ctx, int fd, const struct stat *st, const char *content)
 {
-	(void)ctx, (void)st;
+	(void)ctx;
+	file_content[0] = '\0';
+	if (content) (void)snprintf(file_content, sizeof file_content, "%.*s", (int)st->st_size, content);
 	file_fd = fd;
 	file_opened = true;
 	loop_stop(loop);
@@ -341,6 +344,49 @@ TEST(a_file_that_was_opened_for_reading_is_ours)
 	close(fd);
 	end();
 	ASSERT_FALSE(ended);
+}
+
+TEST(the_content_that_comes_along_is_taken_only_if_it_is_all)
+{
+	static const char *const sent[] = {"bytes", "byte", ""}, *const taken[] = {"bytes", "", ""};
+	int fd = make_file();
+
+	begin();
+	for (uint32_t i = 0; i < ARRAY_LEN(sent); i++) {
+		file_opened = false;
+		assert_non_null(file_open_read(link_, 1000, "/workspace/f", &file_events, NULL));
+		PEER_SENDS_FDS(i + 1, opened, &fd, 1, .process_id = wire_text_of(""),
+			       .content = wire_text_of(sent[i]));
+		run_until(&file_opened);
+		ASSERT_STR(file_content, taken[i]);
+		close(file_fd);
+	}
+	close(fd);
+	end();
+}
+
+TEST(a_small_file_is_written_with_one_message)
+{
+	begin();
+	assert_non_null(file_write_whole(link_, 1000, "/workspace/f", 0644, "bytes", 5, &file_events, NULL));
+	ASSERT_EQ(peer_saw(MSG_open_write), 1);
+	ASSERT_FALSE(ended);
+	PEER_SENDS(1, end, .reason = END_DONE, .text = wire_text_of(""));
+	run_until(&ended);
+	ASSERT_EQ(end_seen.reason, END_DONE);
+	end();
+}
+
+TEST(an_opening_that_a_whole_write_did_not_ask_for_cuts_the_link)
+{
+	int fd = make_file();
+
+	begin();
+	assert_non_null(file_write_whole(link_, 1000, "/workspace/f", 0644, "bytes", 5, &file_events, NULL));
+	PEER_SENDS_FDS(1, opened, &fd, 1, .process_id = wire_text_of(""));
+	run_until(&lost);
+	close(fd);
+	end();
 }
 
 TEST(a_file_is_in_its_place_only_when_the_agent_says_so)
@@ -424,6 +470,9 @@ TESTS(RUN(a_command_goes_out_and_its_end_comes_back), RUN(credit_is_given_back_o
       RUN(an_agent_may_greet_twice_for_the_keeper_greeted_it_too),
       RUN(an_agent_that_sends_more_than_was_paid_for_is_cut_off),
       RUN(an_agent_that_does_not_greet_is_cut_off), RUN(a_file_that_was_opened_for_reading_is_ours),
+      RUN(the_content_that_comes_along_is_taken_only_if_it_is_all),
+      RUN(a_small_file_is_written_with_one_message),
+      RUN(an_opening_that_a_whole_write_did_not_ask_for_cuts_the_link),
       RUN(a_file_is_in_its_place_only_when_the_agent_says_so), RUN(a_failure_to_open_tells_errno_and_why),
       RUN(a_descriptor_that_is_no_regular_file_cuts_the_link),
       RUN(an_opening_without_a_descriptor_cuts_the_link),
