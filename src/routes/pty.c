@@ -190,11 +190,10 @@ static void take_text(const struct request *rq, const char *header, const char *
 	const char *sent = header ? http_header(rq->x, header) : NULL;
 
 	*text = '\0';
-	if (sent && *sent) (void)snprintf(text, size, "%s", sent);
+	/* What does not fit, or has a NUL, is wrong in any case. */
+	if (sent && *sent) (void)snprintf(text, size, "%s", strlen(sent) < size ? sent : "..");
 	for (; !*text && *names; names++) {
-		auto_buf struct buf value = buf_with_cap(size);
-
-		/* What does not fit, or has a NUL, is wrong in any case. */
+		auto_buf struct buf value = buf_with_cap(size - 1);
 		int r = target_query_get(http_query(rq->x), *names, &value);
 		if (r < 0 && r != -ENOENT) (void)snprintf(text, size, "..");
 		else if (r == 0) (void)snprintf(text, size, "%s", buf_text(&value));
