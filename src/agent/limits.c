@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/peers.h"
 #include "agent/reactor.h"
@@ -18,9 +19,11 @@ static struct {
 	bool asked;
 	unsigned version;
 	int fds[LIMITS_FDS];
+	uint64_t memory_bytes;
+	uint32_t pids, cpu_milli;
 	unsigned users;
 	struct timer wait, linger;
-} limits = {.fds = {-1, -1, -1}, .wait = {.on_time = on_wait_over}, .linger = {.on_time = on_linger_over}};
+} limits = {.fds = {[0 ... LIMITS_FDS - 1] = -1}, .wait = {.on_time = on_wait_over}, .linger = {.on_time = on_linger_over}};
 
 void limits_init(void (*on_decided)(int error, const char *text))
 {
@@ -51,7 +54,6 @@ static void ask(void)
 int limits_want(void)
 {
 	if (limits_held()) return 0;
-	/* Unasked: we were made ahead of need. */
 	if (!limits.asked) {
 		limits.asked = true;
 		timer_start(&limits.wait, LIMITS_WAIT_MS);
@@ -78,8 +80,26 @@ static void on_wait_over(struct timer *t)
 	decide(-ETIMEDOUT, "the keeper did not answer: no control groups");
 }
 
+/* Also without descriptors: what was made ahead has become somebody's, who wished for others. */
+static void take_numbers(const struct msg_limits *m)
+{
+	limits.memory_bytes = m->memory_bytes;
+	limits.pids = m->pids;
+	limits.cpu_milli = m->cpu_milli;
+}
+
+/* PRESENT as in `limits`. */
+static void take_fds(uint32_t present, int *fds, size_t fd_count)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < LIMITS_FDS && used < fd_count; i++)
+		if (!present || (present & (1u << i))) limits.fds[i] = take_fd(&fds[used++]);
+}
+
 void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 {
+	if (m->error == 0) take_numbers(m);
 	if (m->error == 0 && fd_count == 0) return;
 	/* Too late: the descriptors are closed by the link. */
 	if (!limits.asked && (m->error || limits_held())) return;
@@ -88,8 +108,7 @@ void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 		return;
 	}
 	limits.version = m->cgroup_version;
-	for (size_t i = 0; i < LIMITS_FDS && i < fd_count; i++)
-		limits.fds[i] = take_fd(&fds[i]);
+	take_fds(m->present, fds, fd_count);
 	/* Unasked: we were made ahead of need. */
 	if (!limits.asked) {
 		rehearse();
@@ -136,4 +155,56 @@ static void on_linger_over(struct timer *t)
 	/* Without a keeper nobody would take the cgroups back: keep them until there is one. */
 	if (bond_send_limits_idle()) let_go();
 	else timer_start(t, LIMITS_LINGER_MS);
+}
+
+/* ---- what the kernel counts ---- */
+
+uint64_t limits_memory(void)
+{
+	return limits.memory_bytes;
+}
+
+uint32_t limits_pids(void)
+{
+	return limits.pids;
+}
+
+uint32_t limits_cpu_milli(void)
+{
+	return limits.cpu_milli;
+}
+
+uint64_t limits_number(const char *text, const char *key)
+{
+	size_t len = key ? strlen(key) : 0;
+	uint64_t number = 0;
+
+	while (key && (strncmp(text, key, len) != 0 || text[len] != ' ')) {
+		text = strchr(text, '\n');
+		if (!text) return 0;
+		text++;
+	}
+	for (text += len + (key ? 1 : 0); *text >= '0' && *text <= '9'; text++)
+		number = number * 10 + (uint64_t)(*text - '0');
+	return number;
+}
+
+uint64_t limits_count(unsigned which, const char *key)
+{
+	char text[2048];
+	ssize_t n = limits.fds[which] < 0 ? -1 : pread(limits.fds[which], text, sizeof text - 1, 0);
+
+	if (n <= 0) return 0;
+	text[n] = '\0';
+	return limits_number(text, key);
+}
+
+uint64_t limits_oom_kills(void)
+{
+	return limits_count(LIMITS_MEMORY_EVENTS, "oom_kill");
+}
+
+uint64_t limits_forks_refused(void)
+{
+	return limits_count(LIMITS_PIDS_EVENTS, "max");
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/spawn.h"
 
@@ -38,6 +39,22 @@ const char *limits_entry(void);
 
 /* Files to write "0" to, OWN being the leaf's. */
 size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX]);
+
+/* The limits; 0: none. */
+uint64_t limits_memory(void);
+uint32_t limits_pids(void);
+uint32_t limits_cpu_milli(void);
+
+/* Processes that the kernel killed for want of memory, forks it refused in the whole sandbox (v2): since the cgroups were
+ * made. 0: not known. */
+uint64_t limits_oom_kills(void);
+uint64_t limits_forks_refused(void);
+
+/* The number in one of the counters (enum limits_fd), or the one behind KEY at the start of a line; 0 when there is none. */
+uint64_t limits_count(unsigned which, const char *key);
+
+/* The number behind KEY in a text of such lines; KEY NULL: the first one. */
+uint64_t limits_number(const char *text, const char *key);
 
 /* Counts the trees that need the cgroups. */
 void limits_use(void);

@@ -260,6 +260,7 @@ static void on_leader_died(struct process *p, int status, const struct rusage *u
 	uint64_t now = clock_ms();
 
 	p->reaped = true;
+	cause_find(&f->cause, &p->tree, f->code, p->force == FORCE_HARD || p->cancel_signo == SIGKILL);
 	p->quiet_from = now;
 	p->drain_until = now + DRAIN_MS;
 	note_status(p, status, use);
@@ -376,6 +377,7 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 }
 
 int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step,
+	cause_begin(&p->facts.cause, &p->tree);
 		  struct err *e)
 {
 	struct process *p = process_new(spec);

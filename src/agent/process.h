@@ -35,6 +35,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "agent/cause.h"
 #include "agent/input.h"
 #include "agent/log.h"
 #include "agent/spawn.h"
@@ -94,6 +95,7 @@ struct process_facts {
 	unsigned left_running; /* of the tree when it ended */
 	const char *cwd, *session;
 	const char *const *argv; /* cut at PROCESS_ARGV_MAX bytes in all */
+	struct cause cause;    /* whether a limit ended it */
 	uint32_t argc;
 };
 

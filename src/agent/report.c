@@ -10,6 +10,7 @@ static enum end_reason reason_of(const struct process_facts *f)
 {
 	if (f->timed_out) return END_TIMEOUT;
 	if (f->cancelled) return END_CANCELLED;
+	if (f->cause.reason != END_EXITED) return f->cause.reason;
 	return f->signo ? END_SIGNAL : END_EXITED;
 }
 
@@ -28,7 +29,10 @@ struct msg_end report_end(const struct process *p)
 				.left_running = f->left_running,
 				.seq = log_next_seq(process_log(p)),
 				.at_ms = f->ended_ms,
-				.timed_out = f->timed_out};
+				.timed_out = f->timed_out,
+				.limit = f->cause.limit,
+				.oom_kills = f->cause.oom_kills,
+				.forks_refused = f->cause.forks_refused};
 }
 
 struct msg_end report_started(const struct process *p)

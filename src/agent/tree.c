@@ -35,12 +35,13 @@ static void leaf_close(struct tree *t)
 	(void)unlinkat(limits_dir(), leaf_file(t, NULL).text, AT_REMOVEDIR);
 	fd_close(t->procs_fd);
 	fd_close(t->count_fd);
+	fd_close(t->events_fd);
 }
 
 static int leaf_make(struct tree *ret, struct err *e)
 {
 	static uint32_t last_seq;
-	struct tree t = {.seq = ++last_seq, .procs_fd = -1, .count_fd = -1};
+	struct tree t = {.seq = ++last_seq, .procs_fd = -1, .count_fd = -1, .events_fd = -1};
 
 	if (mkdirat(limits_dir(), leaf_file(&t, NULL).text, 0755) < 0) {
 		return err_set(e, -errno, "make a control group for the command");
@@ -53,6 +54,7 @@ static int leaf_make(struct tree *ret, struct err *e)
 		return r;
 	}
 	t.count_fd = openat(limits_dir(), leaf_file(&t, "pids.current").text, O_RDONLY | O_CLOEXEC);
+	t.events_fd = openat(limits_dir(), leaf_file(&t, "pids.events").text, O_RDONLY | O_CLOEXEC);
 	*ret = t;
 	return 0;
 }
@@ -86,7 +88,7 @@ static bool leaf_give(struct tree *t)
 	 * is left. */
 	if (pread(t->count_fd, count, 2, 0) == 2 && (count[0] != '0' || count[1] != '\n')) return false;
 	if (spare_count < SPARES_MAX)
-		spares[spare_count++] = (struct tree){t->seq, t->procs_fd, t->count_fd, 0};
+		spares[spare_count++] = (struct tree){t->seq, t->procs_fd, t->count_fd, t->events_fd, 0};
 	else leaf_close(t);
 	return true;
 }
@@ -104,6 +106,16 @@ void trees_forget(void)
 {
 	while (spare_count)
 		leaf_close(&spares[--spare_count]);
+}
+
+uint64_t tree_forks_refused(const struct tree *t)
+{
+	char text[64];
+	ssize_t n = t->seq && t->events_fd >= 0 ? pread(t->events_fd, text, sizeof text - 1, 0) : -1;
+
+	if (n <= 0) return limits_forks_refused();
+	text[n] = '\0';
+	return limits_number(text, "max");
 }
 
 /* ---- who is in it ---- */

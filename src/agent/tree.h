@@ -21,6 +21,7 @@ struct tree {
 	uint32_t seq; /* names the leaf; 0: there is none (any more) */
 	int procs_fd; /* its limits_entry(), for the child to enter */
 	int count_fd; /* its pids.current; -1 where leaves have none (v2) */
+	int events_fd; /* its pids.events, likewise */
 	pid_t leader; /* of the process group, for when the leaf cannot be read */
 };
 
@@ -36,6 +37,9 @@ void trees_forget(void);
 
 /* Whether nobody of the leader's process group lives; the dead that nobody reaps do not count. */
 bool tree_group_is_gone(const struct tree *t);
+
+/* Forks that were refused because of the limit, since the leaf was made; on v2 in the whole sandbox. */
+uint64_t tree_forks_refused(const struct tree *t);
 
 unsigned tree_count(const struct tree *t);         /* live processes in it */
 void tree_signal(const struct tree *t, int signo); /* to each of them, once */

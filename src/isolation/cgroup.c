@@ -275,6 +275,20 @@ int cgroup_usage(struct cgroups *c, const char *id, struct usage *ret)
 	return 0;
 }
 
+void cgroup_counters_open(struct cgroups *c, const char *id, int ret_fds[CGROUP_COUNTERS])
+{
+	int dir_fds[CGROUP_TREES];
+
+	(void)dirs_open(c, id, dir_fds);
+	for (unsigned i = 0; i < CGROUP_COUNTERS; i++) {
+		int dir_fd = dir_fds[c->backend->counters[i].tree];
+
+		ret_fds[i] = dir_fd < 0 ? -1
+					: openat(dir_fd, c->backend->counters[i].file, O_RDONLY | O_CLOEXEC);
+	}
+	dirs_close(dir_fds);
+}
+
 /* ---- the end ---- */
 
 /* A pid of 0 is a process of a pid namespace that is not ours: not visible, so not ours to kill. */

@@ -70,6 +70,13 @@ int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e);
 int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,
 		int ret_fds[3], struct err *e);
 
+/*
+ * Files that only count, for who may read them and nothing else: in the order of enum limits_fd from
+ * LIMITS_MEMORY_EVENTS on. -1: this host has no such file. The caller closes them.
+ */
+#define CGROUP_COUNTERS 4
+void cgroup_counters_open(struct cgroups *c, const char *id, int ret_fds[CGROUP_COUNTERS]);
+
 /* 0, -ENOENT when there is none. */
 int cgroup_usage(struct cgroups *c, const char *id, struct usage *ret);
 

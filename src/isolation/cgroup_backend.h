@@ -29,6 +29,11 @@ struct cgroup_backend {
 	int (*limit)(const int dir_fds[CGROUP_TREES], const struct limits *limits, struct err *e);
 	int (*delegate)(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e);
 	void (*usage)(const int dir_fds[CGROUP_TREES], struct usage *ret);
+	/* See cgroup_counters_open(): which tree, and the file in it. */
+	struct {
+		unsigned tree;
+		const char *file;
+	} counters[CGROUP_COUNTERS];
 };
 
 extern const struct cgroup_backend cgroup_v1, cgroup_v2;

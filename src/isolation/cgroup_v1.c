@@ -94,4 +94,8 @@ const struct cgroup_backend cgroup_v1 = {
 	.limit = v1_limit,
 	.delegate = v1_delegate,
 	.usage = v1_usage,
+	.counters = {{MEMORY, "memory.oom_control"},
+		     {MEMORY, "memory.usage_in_bytes"},
+		     {MEMORY, "memory.stat"},
+		     {PIDS, "pids.events"}},
 };

@@ -134,4 +134,5 @@ const struct cgroup_backend cgroup_v2 = {
 	.limit = v2_limit,
 	.delegate = v2_delegate,
 	.usage = v2_usage,
+	.counters = {{0, "memory.events"}, {0, "memory.current"}, {0, "memory.stat"}, {0, "pids.events"}},
 };

@@ -148,7 +148,11 @@ static int tree_attach(int tree_fd, const char *at, struct err *e)
 
 static int overlay_mount(uint32_t base_id, struct err *e)
 {
-	const char *layers = "lowerdir=/l,upperdir=/d/upper,workdir=/d/work";
+	/*
+	 * volatile: a sync inside, and the end of the sandbox, do not wait for the disk. Nothing in a sandbox outlives the
+	 * host, so there is nobody to wait for; an upper directory that is used again needs its work/work/incompat removed.
+	 */
+	const char *layers = "lowerdir=/l,upperdir=/d/upper,workdir=/d/work,volatile";
 	struct statvfs fs;
 	int r;
 

@@ -27,3 +27,37 @@ int instance_limits(const char *name, struct limits *ret)
 	}
 	return -EINVAL;
 }
+
+#define LEAST_MEMORY (16 * MIB)
+#define LEAST_PIDS   8
+#define LEAST_CPU    10
+#define LEAST_DISK   (64 * MIB)
+
+void instance_bounds(struct limits *ret_least, struct limits *ret_most)
+{
+	struct limits most = {0};
+
+	for (unsigned i = 0; i < ARRAY_LEN(instances); i++) {
+		const struct limits *l = &instances[i].limits;
+
+		most.memory_bytes = MAX(most.memory_bytes, l->memory_bytes);
+		most.pids = MAX(most.pids, l->pids);
+		most.cpu_milli = MAX(most.cpu_milli, l->cpu_milli);
+		most.disk_bytes = MAX(most.disk_bytes, l->disk_bytes);
+	}
+	*ret_least = (struct limits){LEAST_MEMORY, LEAST_PIDS, LEAST_CPU, LEAST_DISK};
+	*ret_most = most;
+}
+
+static bool is_within(uint64_t n, uint64_t least, uint64_t most)
+{
+	return n == 0 || (n >= least && n <= most);
+}
+
+bool limits_are_within(const struct limits *l, const struct limits *least, const struct limits *most)
+{
+	return is_within(l->memory_bytes, least->memory_bytes, most->memory_bytes) &&
+	       is_within(l->pids, least->pids, most->pids) &&
+	       is_within(l->cpu_milli, least->cpu_milli, most->cpu_milli) &&
+	       is_within(l->disk_bytes, least->disk_bytes, most->disk_bytes);
+}

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "isolation/quota.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
@@ -78,6 +79,14 @@ void ahead_wish(struct keeper *k, unsigned want)
 	keeper_pump(k);
 }
 
+static void line_up_one(struct keeper *k)
+{
+	struct wish wish = {.own = {0}};
+
+	(void)snprintf(wish.instance, sizeof wish.instance, "%s", k->settings->instance);
+	sandbox_line_up(k, "", &wish);
+}
+
 void ahead_refill(struct keeper *k)
 {
 	struct ahead *a = &k->ahead;
@@ -87,7 +96,7 @@ void ahead_refill(struct keeper *k)
 		sandbox_end(oldest(k), GONE_REMOVED, "too many were made ahead");
 	if (a->failed || (a->resting && count(k, false))) return;
 	for (unsigned have = count(k, true); have < a->want && !is_full(k); have++)
-		sandbox_line_up(k, "", k->settings->instance);
+		line_up_one(k);
 }
 
 void ahead_tell(struct keeper *k)
@@ -132,6 +141,18 @@ void ahead_failed(struct sandbox *s, const struct err *e)
 	s->keeper->ahead.failed = true;
 	log_event(LOG_WARN, "sandbox_not_made_ahead", "why", e->text, NULL);
 	sandbox_give_up(s);
+}
+
+/* The size of its disk was fixed when it was made; all else is decided at its first command. */
+static bool disk_fits(const struct sandbox *s, const struct wish *wish)
+{
+	struct record as_wished = {.own = wish->own};
+	struct limits have, want;
+
+	if (!quota_is_fixed(s->keeper->quota)) return true;
+	memcpy(as_wished.instance, wish->instance, sizeof as_wished.instance);
+	return limits_of_record(&s->record, &have) == 0 && limits_of_record(&as_wished, &want) == 0 &&
+	       have.disk_bytes == want.disk_bytes;
 }
 
 /* On a work thread. */
@@ -188,21 +209,29 @@ static void on_claim_written(void *ctx)
 		sandbox_refuse(s, &e);
 		return;
 	}
+	if (s->limits.stale) limits_tell_numbers(s);
 	sandbox_hand_over(s);
 	s->working++;
 	loop_work(s->keeper->loop, sync_claim, on_claim_synced, s);
 	keeper_pump(s->keeper);
 }
 
-bool ahead_claim(struct keeper *k, const char *id, const char *instance)
+static bool is_as_wished(const struct sandbox *s, const struct wish *wish)
+{
+	return strcmp(s->record.instance, wish->instance) == 0 &&
+	       memcmp(&s->record.own, &wish->own, sizeof wish->own) == 0;
+}
+
+bool ahead_claim(struct keeper *k, const char *id, const struct wish *wish)
 {
 	struct sandbox *s = oldest(k);
 
-	if (!s) return false;
+	if (!s || !disk_fits(s, wish)) return false;
 	keeper_drop(k, s);
 	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
-	s->limits.stale = s->limits.phase == LIMITS_MADE && strcmp(s->record.instance, instance) != 0;
-	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
+	s->limits.stale = s->limits.phase == LIMITS_MADE && !is_as_wished(s, wish);
+	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
+	s->record.own = wish->own;
 	s->record.created_ms = clock_wall_ms();
 	keeper_add(k, s);
 	sandbox_become(s, SANDBOX_CLAIMING);

@@ -3,11 +3,11 @@
  * until then.
  *
  * Theory of operation: a sandbox is called by its run everywhere on the host (directory, cgroups, domain
- * name), so one without an id is made like any other and stops at PARKED. A claim gives it an id: the record
- * is written again on a work thread (without fsync: see record.h), and then the front has its link. The
- * record comes before the answer, because a sandbox that somebody used must never be taken for a fresh one
- * after a restart. That is also why a keeper may take over parked ones: what has no id in its record was
- * never handed out.
+ * name), so one without an id is made like any other and stops at PARKED, with its cgroups, so that the first
+ * command waits for nothing. A claim gives it an id: the record is written again on a work thread (without
+ * fsync: see record.h), and then the front has its link. The record comes before the answer, because a
+ * sandbox that somebody used must never be taken for a fresh one after a restart. That is also why a keeper
+ * may take over parked ones: what has no id in its record was never handed out.
  *
  * Who wants an id comes first: successors are not made in the moment of a first command, unless none is left;
  * in the line; and when the host is full (the one that is being made ahead then makes room). When one could
@@ -21,6 +21,7 @@ struct err;
 struct keeper;
 struct sandbox;
 struct timer;
+struct wish;
 
 struct ahead {
 	bool wished; /* the front has said how many: until then what was taken over stays */
@@ -44,8 +45,8 @@ void ahead_refill(struct keeper *k);
 /* Tells the front how many there are, if it has not been told. Part of keeper_pump(). */
 void ahead_tell(struct keeper *k);
 
-/* Gives the oldest to ID; `attached` follows. False: there is none. */
-bool ahead_claim(struct keeper *k, const char *id, const char *instance);
+/* Gives the oldest that can become what WISH says to ID; `attached` follows. False: there is none. */
+bool ahead_claim(struct keeper *k, const char *id, const struct wish *wish);
 
 /* The host is full: gives up one that is still being made. False: there is none. */
 bool ahead_make_room(struct keeper *k);

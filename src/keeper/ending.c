@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "isolation/cgroup.h"
+#include "isolation/quota.h"
 #include "keeper/blocks.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
@@ -69,6 +70,15 @@ void ending_on_death(void *ctx, unsigned events)
 	}
 }
 
+static void drop_disk(struct sandbox *s)
+{
+	struct keeper *k = s->keeper;
+	auto_close int dir_fd = sandbox_open_dir(s);
+
+	quota_drop(k->quota, dir_fd, s->slot.disk_fd);
+	trash_close(k->trash, take_fd(&s->slot.disk_fd));
+}
+
 /* On a work thread. */
 static void clear(void *ctx)
 {
@@ -83,6 +93,7 @@ static void clear(void *ctx)
 	s->work_err = ERR_NONE;
 	if (r < 0 && r != -ENOENT) (void)err_set(&s->work_err, r, "remove the cgroups");
 	slot_close(&s->slot);
+	drop_disk(s);
 	if (s->record.base_id) state_socket_unlink(&k->state, s->record.base_id);
 	r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
 	if (r < 0) (void)err_set(&s->work_err, r, "move the tree to the trash");
@@ -111,7 +122,8 @@ static void on_cleared(void *ctx)
 {
 	struct sandbox *s = ctx;
 	struct keeper *k = s->keeper;
-	char id[SANDBOX_ID_MAX + 1], instance[INSTANCE_MAX + 1];
+	char id[SANDBOX_ID_MAX + 1];
+	struct wish wish = s->again_wish;
 	bool again = s->again;
 
 	s->working--;
@@ -124,9 +136,8 @@ static void on_cleared(void *ctx)
 	if (!s->silent) front_gone(k->front, s->record.id, s->gone_why, s->gone_text);
 	if (s->has_slot) blocks_give(k->blocks, s->record.base_id);
 	memcpy(id, s->record.id, sizeof id);
-	memcpy(instance, s->again_instance, sizeof instance);
 	ending_forget(s);
-	if (again) sandbox_create_again(k, id, instance);
+	if (again) sandbox_create_again(k, id, &wish);
 	keeper_pump(k);
 	keeper_progress(k);
 }
@@ -143,6 +154,7 @@ void ending_forget(struct sandbox *s)
 	link_free(s->bond);
 	fd_close(s->pidfd);
 	fd_close(s->listen_fd);
+	fd_close(s->slot.disk_fd);
 	fd_close(s->front_fds[0]);
 	fd_close(s->front_fds[1]);
 	explicit_bzero(&s->record, sizeof s->record);

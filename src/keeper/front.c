@@ -207,7 +207,7 @@ static int on_create(struct front *f, const struct frame *frame)
 	struct msg_create m;
 
 	if (msg_create_parse(frame, &m) < 0) return -EPROTO;
-	sandbox_create(f->keeper, &m.id, &m.instance);
+	sandbox_create(f->keeper, &m);
 	return 0;
 }
 

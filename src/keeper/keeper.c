@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "isolation/cgroup.h"
 #include "isolation/image_host.h"
+#include "isolation/instance.h"
+#include "isolation/quota.h"
 #include "keeper/blocks.h"
 #include "keeper/front.h"
 #include "keeper/parking.h"
@@ -201,6 +203,12 @@ static void on_serve_gone(void *ctx, unsigned events)
 	keeper_stop(k, true);
 }
 
+static void tell_quota(const struct quota *q)
+{
+	if (quota_fault(q)) log_event(LOG_WARN, "disk_limits_off", "why", quota_fault(q), NULL);
+	else log_event(LOG_INFO, "disk_limits", "by", quota_name(q), NULL);
+}
+
 static int open_parts(struct keeper *k, struct err *e)
 {
 	char images[sizeof k->state.path + 16];
@@ -214,6 +222,8 @@ static int open_parts(struct keeper *k, struct err *e)
 	if (r == 0) r = cgroups_open(k->state.name, &k->cgroups, e);
 	if (r == 0) r = blocks_open(BLOCKS_DIR, k->state.path, &k->blocks, e);
 	if (r == 0) r = trash_new(k->state.trash_fd, &k->trash, e);
+	if (r == 0) r = quota_open(k->settings->disk_quota, k->state.images_fd, &k->quota, e);
+	if (r == 0) tell_quota(k->quota);
 	return r;
 }
 
@@ -221,10 +231,14 @@ static int start_parts(struct keeper *k, struct err *e)
 {
 	struct parking_events agents = {.on_ready = on_supply, .on_failed = on_agent_failed, .ctx = k};
 	struct slots_events slots = {.on_ready = on_supply, .on_failed = on_slot_failed, .ctx = k};
+	struct limits limits = {0};
 	int r = sweep(k, e);
 
+	(void)instance_limits(k->settings->instance, &limits);
 	if (r == 0) r = parking_new(k->loop, k->cgroups, k->settings->parked, agents, &k->parking, e);
-	if (r == 0) k->slots = slots_new(k->loop, &k->state, &k->image, k->blocks, k->settings->parked, slots);
+	if (r == 0)
+		k->slots = slots_new(k->loop, &k->state, &k->image, k->blocks, k->quota, limits.disk_bytes,
+				     k->settings->parked, slots);
 	return r;
 }
 
@@ -274,5 +288,6 @@ void keeper_end(struct keeper *k)
 	trash_put_all(k->trash, k->state.spare_fd);
 	trash_free(k->trash, TRASH_PATIENCE_MS);
 	blocks_free(k->blocks);
+	quota_free(k->quota);
 	cgroups_free(k->cgroups);
 }

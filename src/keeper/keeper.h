@@ -25,6 +25,7 @@ struct err;
 struct front;
 struct loop;
 struct parking;
+struct quota;
 struct sandbox;
 struct slots;
 struct trash;
@@ -36,6 +37,7 @@ struct watch;
 struct keeper_settings {
 	const char *state_dir;
 	const char *instance;           /* default type */
+	const char *disk_quota;         /* see quota_open() */
 	unsigned max_sandboxes, parked;
 	bool keep_sandboxes;            /* a stop leaves them alive */
 	uid_t front_uid;
@@ -76,6 +78,7 @@ struct keeper {
 	struct state state;
 	struct image image;
 	struct cgroups *cgroups;
+	struct quota *quota;
 	struct blocks *blocks;
 	struct trash *trash;
 	struct parking *parking;

@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+#include "wire/message.h"
+
+struct limits;
+struct record;
 struct err;
 struct sandbox;
 
@@ -21,7 +25,7 @@ struct limits_of {
 	enum limits_phase phase;
 	bool stale;  /* made for another instance type than was asked for */
 	bool wanted; /* asked for while the old ones are being removed */
-	int fds[3];  /* between a work thread and the message */
+	int fds[LIMITS_FDS]; /* between a work thread and the message */
 };
 
 /* The agent is about to start a first process; it is answered with `limits`. */
@@ -30,8 +34,14 @@ void limits_want(struct sandbox *s);
 /* On a work thread: those that are made get the limits of the instance type in the record. */
 int limits_adapt(struct sandbox *s, struct err *e);
 
+/* The agent of what was made ahead learns the numbers of who claimed it. */
+void limits_tell_numbers(struct sandbox *s);
+
 /* The agent has no process any more. */
 void limits_idle(struct sandbox *s);
+
+/* What its instance type says, and what it was given of its own. -EINVAL: there is no such type (any more). */
+int limits_of_record(const struct record *rec, struct limits *ret);
 
 /* Answers the front's `inspect`. */
 void limits_tell_usage(struct sandbox *s);

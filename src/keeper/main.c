@@ -50,6 +50,7 @@ static int settle(const struct config *c, const char *listen_count, struct keepe
 	*settings = (struct keeper_settings){
 		.state_dir = c->state_dir,
 		.instance = c->instance,
+		.disk_quota = c->disk_quota,
 		.max_sandboxes = c->warm_pool_max_instances ? MIN(c->max_sandboxes, c->warm_pool_max_instances)
 							    : c->max_sandboxes,
 		.parked = c->parked,

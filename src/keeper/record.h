@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/id.h"
+#include "isolation/cgroup.h"
 
 struct err;
 
@@ -28,6 +29,7 @@ struct record {
 	char boot[UUID_LEN + 1];        /* in this boot: together they name a process for good */
 	uint8_t cookie[RECORD_COOKIE];
 	uint64_t created_ms;            /* wall clock */
+	struct limits own;              /* in place of the instance type's; 0: as that says */
 };
 
 /* The file's text. Its length. */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "isolation/cgroup.h"
+#include "isolation/quota.h"
 #include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
@@ -57,7 +58,7 @@ static struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbo
 
 	s->keeper = k;
 	s->state = state;
-	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1};
+	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};
 	s->pidfd = s->listen_fd = s->front_fds[0] = s->front_fds[1] = -1;
 	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++) s->limits.fds[i] = -1;
 	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
@@ -99,11 +100,12 @@ static struct sandbox **place_in_line(struct keeper *k, const char *id)
 	return at;
 }
 
-void sandbox_line_up(struct keeper *k, const char *id, const char *instance)
+void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish)
 {
 	struct sandbox **at = place_in_line(k, id), *s = sandbox_new(k, id, SANDBOX_WAITING);
 
-	(void)snprintf(s->record.instance, sizeof s->record.instance, "%s", instance);
+	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
+	s->record.own = wish->own;
 	s->dead = true;
 	s->next_waiting = *at;
 	*at = s;
@@ -154,6 +156,21 @@ int sandbox_open_dir(const struct sandbox *s)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Another size than those that are made ahead: the slot's own disk makes way for one that fits. */
+static int fit_disk(struct sandbox *s, int dir_fd, struct err *e)
+{
+	struct quota *quota = s->keeper->quota;
+	struct limits limits;
+	int r = limits_of_record(&s->record, &limits);
+
+	if (r < 0) return err_set(e, r, "look up the instance type");
+	if (!quota_is_fixed(quota) || limits.disk_bytes == s->slot.disk_bytes) return 0;
+	s->slot.data_tree_fd = fd_close(s->slot.data_tree_fd);
+	quota_drop(quota, dir_fd, s->slot.disk_fd);
+	s->slot.disk_fd = fd_close(s->slot.disk_fd);
+	return slot_make_disk(&s->slot, quota, dir_fd, limits.disk_bytes, e);
+}
+
 static int place_files(struct sandbox *s, struct err *e)
 {
 	const struct state *state = &s->keeper->state;
@@ -162,7 +179,8 @@ static int place_files(struct sandbox *s, struct err *e)
 		return err_set(e, -errno, "move the sandbox's directory into place");
 	auto_close int dir_fd = sandbox_open_dir(s);
 	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
-	int r = record_write(dir_fd, &s->record, e);
+	int r = fit_disk(s, dir_fd, e);
+	if (r == 0) r = record_write(dir_fd, &s->record, e);
 	if (r < 0) return r;
 	s->listen_fd = state_socket_bind(state, s->record.base_id);
 	if (s->listen_fd < 0) return err_set(e, s->listen_fd, "bind the agent's socket");

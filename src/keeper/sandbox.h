@@ -29,6 +29,12 @@ struct link;
 struct timer;
 struct watch;
 
+/* What somebody wants a sandbox to be. */
+struct wish {
+	char instance[INSTANCE_MAX + 1];
+	struct limits own;              /* as in a record */
+};
+
 struct sandbox {
 	struct sandbox *next;           /* in its bucket */
 	struct sandbox *next_waiting;   /* in the line */
@@ -54,15 +60,15 @@ struct sandbox {
 	/* The end. */
 	bool dead;                      /* the agent is reaped, or there never was one */
 	bool silent;                    /* the front has its answer already: no `gone` */
-	bool again;                     /* create it again when it is gone, as AGAIN_INSTANCE */
-	char again_instance[INSTANCE_MAX + 1];
+	bool again;                     /* create it again when it is gone, as AGAIN_WISH */
+	struct wish again_wish;
 	unsigned clear_tries;
 	enum gone_why gone_why;
 	char gone_text[160];
 };
 
 /* `create` and `remove` of the front: the fields are judged here. Every answer goes through front.h. */
-void sandbox_create(struct keeper *k, const struct wire_text *id, const struct wire_text *instance);
+void sandbox_create(struct keeper *k, const struct msg_create *m);
 void sandbox_remove(struct keeper *k, const struct wire_text *id);
 
 /* Out of the line, with what it waited for at hand. */
@@ -75,7 +81,7 @@ void sandbox_refuse(struct sandbox *s, const struct err *e);
 void sandbox_give_up(struct sandbox *s);
 
 /* A new one, ID "" for one that is made ahead, gets in line. */
-void sandbox_line_up(struct keeper *k, const char *id, const char *instance);
+void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish);
 
 /* It is contained and has its id: LIVE, and the front gets its link. */
 void sandbox_hand_over(struct sandbox *s);
@@ -96,7 +102,7 @@ void sandbox_end(struct sandbox *s, enum gone_why why, const char *text);
 void sandbox_become(struct sandbox *s, enum sandbox_state state);
 
 /* Once more, after its predecessor is gone. */
-void sandbox_create_again(struct keeper *k, const char *id, const char *instance);
+void sandbox_create_again(struct keeper *k, const char *id, const struct wish *wish);
 
 /* A timer of its own, made when first needed. ON_DUE gets the sandbox. */
 void sandbox_set_timer(struct sandbox *s, void (*on_due)(void *ctx), uint64_t ms);

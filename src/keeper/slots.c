@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "isolation/quota.h"
 #include "keeper/blocks.h"
 #include "keeper/state.h"
 #include "loop/loop.h"
@@ -29,6 +30,8 @@ struct slots {
 	const struct state *state;
 	const struct image *image;
 	struct blocks *blocks;
+	struct quota *quota;
+	uint64_t disk_bytes;
 	struct slots_events events;
 	struct timer *retry;
 	struct prepared *first;
@@ -38,25 +41,19 @@ struct slots {
 };
 
 /* What an attempt that failed half way left there is empty and as good as new. */
-static int open_made(int dir_fd, const char *name, mode_t mode, int *ret_fd)
+static int open_spare(const struct state *state, const char *name)
 {
-	if (mkdirat(dir_fd, name, mode) < 0 && errno != EEXIST) return -errno;
-	*ret_fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	if (mkdirat(state->spare_fd, name, 0700) < 0 && errno != EEXIST) return -errno;
+	return openat(state->spare_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* spare/NAME/data with upper/ and work/. The upper directory becomes the root: everybody may look into it. */
-static int make_dirs(const struct state *state, const char *name, int *ret_data_fd, struct err *e)
+int slot_make_disk(struct slot *slot, struct quota *quota, int dir_fd, uint64_t bytes, struct err *e)
 {
-	auto_close int dir_fd = -1, data_fd = -1, upper_fd = -1, work_fd = -1;
-	int r = open_made(state->spare_fd, name, 0700, &dir_fd);
+	int r = quota_make(quota, dir_fd, bytes, &slot->disk_fd, e);
 
-	if (r == 0) r = open_made(dir_fd, "data", 0700, &data_fd);
-	if (r == 0) r = open_made(data_fd, "upper", 0755, &upper_fd);
-	if (r == 0) r = open_made(data_fd, "work", 0755, &work_fd);
-	if (r < 0) return err_set(e, r, "make directories for a sandbox");
-	*ret_data_fd = take_fd(&data_fd);
-	return 0;
+	if (r == 0) r = data_tree_open(slot->disk_fd, slot->kit.userns_fd, &slot->data_tree_fd, e);
+	slot->disk_bytes = bytes;
+	return r;
 }
 
 /* On a work thread. */
@@ -64,14 +61,20 @@ static void prepare(void *ctx)
 {
 	struct prepared *p = ctx;
 	struct slot *slot = &p->slot;
-	auto_close int data_fd = -1;
+	auto_close int dir_fd = -1;
 	int r;
 
 	(void)snprintf(slot->spare, sizeof slot->spare, "%08x", slot->base_id);
 	r = slot_kit_make(slot->base_id, p->slots->image, &slot->kit, &p->e);
-	if (r == 0) r = make_dirs(p->slots->state, slot->spare, &data_fd, &p->e);
-	if (r == 0) r = data_tree_open(data_fd, slot->kit.userns_fd, &slot->data_tree_fd, &p->e);
-	if (r < 0) slot_close(slot);
+	if (r == 0) {
+		dir_fd = open_spare(p->slots->state, slot->spare);
+		if (dir_fd < 0) r = err_set(&p->e, -errno, "make a directory for a sandbox");
+	}
+	if (r == 0) r = slot_make_disk(slot, p->slots->quota, dir_fd, p->slots->disk_bytes, &p->e);
+	if (r < 0) {
+		slot_close(slot);
+		slot->disk_fd = fd_close(slot->disk_fd);
+	}
 	p->e.code = r;
 }
 
@@ -105,7 +108,7 @@ static int begin(struct slots *s)
 	if (r < 0) return r;
 	p = mem_new(sizeof *p);
 	p->slots = s;
-	p->slot = (struct slot){.base_id = base_id, .kit = SLOT_KIT_EMPTY, .data_tree_fd = -1};
+	p->slot = (struct slot){.base_id = base_id, .kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};
 	s->coming++;
 	loop_work(s->loop, prepare, on_prepared, p);
 	return 0;
@@ -119,7 +122,8 @@ static void on_retry(void *ctx)
 }
 
 struct slots *slots_new(struct loop *loop, const struct state *state, const struct image *image,
-			struct blocks *blocks, unsigned target, struct slots_events events)
+			struct blocks *blocks, struct quota *quota, uint64_t disk_bytes, unsigned target,
+			struct slots_events events)
 {
 	struct slots *s = mem_new(sizeof *s);
 
@@ -127,6 +131,8 @@ struct slots *slots_new(struct loop *loop, const struct state *state, const stru
 	s->state = state;
 	s->image = image;
 	s->blocks = blocks;
+	s->quota = quota;
+	s->disk_bytes = disk_bytes;
 	s->target = target;
 	s->events = events;
 	s->retry = timer_new(loop, on_retry, s);
@@ -143,6 +149,7 @@ struct slots *slots_free(struct slots *s)
 
 		s->first = p->next;
 		slot_close(&p->slot);
+		fd_close(p->slot.disk_fd);
 		blocks_give(s->blocks, p->slot.base_id);
 		free(p);
 	}

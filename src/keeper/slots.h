@@ -13,13 +13,16 @@
 struct blocks;
 struct err;
 struct loop;
+struct quota;
 struct slots;
 struct state;
 
 struct slot {
 	uint32_t base_id;
 	struct slot_kit kit;
-	int data_tree_fd;       /* of spare/SPARE/data, mapped for the slot */
+	int data_tree_fd;       /* of the disk below, mapped for the slot */
+	int disk_fd;            /* what quota_make() opened; as long as the sandbox lives */
+	uint64_t disk_bytes;
 	char spare[16];         /* name in spare/ */
 };
 
@@ -29,9 +32,9 @@ struct slots_events {
 	void *ctx;
 };
 
-/* Borrows everything. Prepares TARGET slots at once. */
+/* Borrows everything. Prepares TARGET slots, with disks of DISK_BYTES, at once. */
 struct slots *slots_new(struct loop *loop, const struct state *state, const struct image *image, struct blocks *blocks,
-                        unsigned target, struct slots_events events);
+                        struct quota *quota, uint64_t disk_bytes, unsigned target, struct slots_events events);
 
 /* Ends preparing and closes what is ready; its directories stay in spare/. Only while !slots_busy(). */
 struct slots *slots_free(struct slots *s);
@@ -51,5 +54,8 @@ void slots_take(struct slots *s, struct slot *ret);
  */
 int slots_refill(struct slots *s, unsigned waiting);
 
-/* Closes the descriptors of a slot; may cost the kernel a grace period: on a work thread. */
+/* Gives SLOT a disk in the empty directory DIR_FD. On a work thread. */
+int slot_make_disk(struct slot *slot, struct quota *quota, int dir_fd, uint64_t bytes, struct err *e);
+
+/* Closes the descriptors of a slot that only its birth needs (not DISK_FD); may cost the kernel a grace period: on a work thread. */
 void slot_close(struct slot *slot);

@@ -27,6 +27,11 @@
 
 #define DEPTH_MAX 32
 
+struct closing {
+	struct closing *next;
+	int fd;
+};
+
 struct trash {
 	int fd;
 	pthread_t thread;
@@ -34,6 +39,7 @@ struct trash {
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* something came, or it is time to end; and back: the trash is empty */
 	bool busy, again;
+	struct closing *closing;
 	atomic_bool ending;
 	atomic_ullong next; /* number of the next name */
 	size_t progress;    /* entries deleted or moved up; the thread's own */
@@ -124,6 +130,17 @@ static void empty_trash(struct trash *t)
 	} while (t->progress && !atomic_load(&t->ending));
 }
 
+static void close_all(struct closing *first)
+{
+	while (first) {
+		struct closing *c = first;
+
+		first = c->next;
+		fd_close(c->fd);
+		free(c);
+	}
+}
+
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_NONE = 0, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
 
 static void set_priority(int tid, int nice, int io_class)
@@ -135,6 +152,7 @@ static void set_priority(int tid, int nice, int io_class)
 static void *run(void *ctx)
 {
 	struct trash *t = ctx;
+	struct closing *closing;
 
 	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
 	atomic_store(&t->tid, gettid());
@@ -149,7 +167,9 @@ static void *run(void *ctx)
 		}
 		t->again = false;
 		t->busy = true;
+		closing = take_ptr(t->closing);
 		pthread_mutex_unlock(&t->lock);
+		close_all(closing);
 		empty_trash(t);
 		pthread_mutex_lock(&t->lock);
 		/* What came meanwhile has a round of its own before it. */
@@ -185,14 +205,33 @@ int trash_new(int trash_fd, struct trash **ret, struct err *e)
 	return 0;
 }
 
+static void wake(struct trash *t)
+{
+	t->again = t->busy = true;
+	pthread_cond_broadcast(&t->wake);
+}
+
+void trash_close(struct trash *t, int fd)
+{
+	struct closing *c;
+
+	if (fd < 0) return;
+	c = mem_new(sizeof *c);
+	c->fd = fd;
+	pthread_mutex_lock(&t->lock);
+	c->next = t->closing;
+	t->closing = c;
+	wake(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
 int trash_put(struct trash *t, int dir_fd, const char *name)
 {
 	int r = move_in(t, dir_fd, name);
 
 	if (r < 0) return r;
 	pthread_mutex_lock(&t->lock);
-	t->again = t->busy = true;
-	pthread_cond_broadcast(&t->wake);
+	wake(t);
 	pthread_mutex_unlock(&t->lock);
 	return 0;
 }
@@ -226,6 +265,7 @@ struct trash *trash_free(struct trash *t, uint64_t ms)
 	pthread_cond_broadcast(&t->wake);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
+	close_all(t->closing);
 	pthread_mutex_destroy(&t->lock);
 	pthread_cond_destroy(&t->wake);
 	free(t);

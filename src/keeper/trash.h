@@ -15,6 +15,9 @@ int trash_new(int trash_fd, struct trash **ret, struct err *e);
 /* Moves DIR_FD/NAME into the trash. Any thread. 0, also when there is nothing of that name. */
 int trash_put(struct trash *t, int dir_fd, const char *name);
 
+/* Closes FD when there is time: for what takes its file system with it. Any thread. */
+void trash_close(struct trash *t, int fd);
+
 /* Everything that is in DIR_FD. */
 void trash_put_all(struct trash *t, int dir_fd);
 

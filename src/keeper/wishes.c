@@ -15,26 +15,28 @@
 #include "keeper/keeper.h"
 
 /* Who asks for a place that is being cleared waits for that. */
-static void ask_again(struct sandbox *s, const char *instance)
+static void ask_again(struct sandbox *s, const struct wish *wish)
 {
 	s->again = true;
-	(void)snprintf(s->again_instance, sizeof s->again_instance, "%s", instance);
+	s->again_wish = *wish;
 }
 
 /* The front lost its link to this one: here is another. */
 static void attach_again(struct sandbox *s)
 {
 	auto_close int fd = sandbox_connect_front(s);
+	struct wish same = {.own = s->record.own};
 
 	if (fd >= 0) {
 		front_attached(s->keeper->front, s, fd);
 		return;
 	}
 	sandbox_end(s, GONE_DIED, "its agent takes no connection");
-	ask_again(s, s->record.instance);
+	memcpy(same.instance, s->record.instance, sizeof same.instance);
+	ask_again(s, &same);
 }
 
-static void create_over(struct sandbox *old, const char *instance)
+static void create_over(struct sandbox *old, const struct wish *wish)
 {
 	switch (old->state) {
 	case SANDBOX_WAITING:
@@ -45,51 +47,73 @@ static void create_over(struct sandbox *old, const char *instance)
 	case SANDBOX_PARKED: return;   /* has no id */
 	case SANDBOX_LIVE: attach_again(old); return;
 	case SANDBOX_DYING:
-	case SANDBOX_CLEARING: ask_again(old, instance); return;
+	case SANDBOX_CLEARING: ask_again(old, wish); return;
 	}
 }
 
-void sandbox_create(struct keeper *k, const struct wire_text *id, const struct wire_text *instance)
+/* ID is a sandbox's id. */
+static void create(struct keeper *k, const char *id, const struct wish *wish)
 {
-	const char *type = instance->len ? instance->at : k->settings->instance;
 	unsigned max = k->settings->max_sandboxes, now;
-	struct sandbox *old;
-	struct limits limits;
+	struct sandbox *old = keeper_find(k, id);
 	char text[96];
 
-	if (!id_is_sandbox(id->at, id->len)) {
+	if (k->phase != KEEPER_SERVING) {
+		front_refused(k->front, id, REFUSED_BACKEND, "the server is stopping");
+		return;
+	}
+	if (old) {
+		create_over(old, wish);
+		return;
+	}
+	if (ahead_claim(k, id, wish)) return;
+	now = keeper_count_staying(k);
+	if (now >= max && !ahead_make_room(k)) {
+		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
+		front_refused(k->front, id, REFUSED_CAPACITY, text);
+		return;
+	}
+	sandbox_line_up(k, id, wish);
+	keeper_pump(k);
+}
+
+/* Limits of its own: not beyond what the largest instance type has, for whoever may ask for that may ask for no more. */
+static bool wish_is_fair(const struct wish *wish)
+{
+	struct limits least, most;
+
+	instance_bounds(&least, &most);
+	return limits_are_within(&wish->own, &least, &most);
+}
+
+void sandbox_create(struct keeper *k, const struct msg_create *m)
+{
+	const char *type = m->instance.len ? m->instance.at : k->settings->instance;
+	struct limits limits;
+	struct wish wish = {.own = {.memory_bytes = m->memory_bytes,
+				    .pids = m->pids,
+				    .cpu_milli = m->cpu_milli,
+				    .disk_bytes = m->disk_bytes}};
+
+	if (!id_is_sandbox(m->id.at, m->id.len)) {
 		log_event(LOG_ERROR, "front_sent_a_bad_id", NULL);
 		return;
 	}
 	if (strlen(type) > INSTANCE_MAX || instance_limits(type, &limits) < 0) {
-		front_refused(k->front, id->at, REFUSED_INSTANCE, "there is no such instance type");
+		front_refused(k->front, m->id.at, REFUSED_INSTANCE, "there is no such instance type");
 		return;
 	}
-	if (k->phase != KEEPER_SERVING) {
-		front_refused(k->front, id->at, REFUSED_BACKEND, "the server is stopping");
+	if (!wish_is_fair(&wish)) {
+		front_refused(k->front, m->id.at, REFUSED_INSTANCE, "no instance type has such limits");
 		return;
 	}
-	old = keeper_find(k, id->at);
-	if (old) {
-		create_over(old, type);
-		return;
-	}
-	if (ahead_claim(k, id->at, type)) return;
-	now = keeper_count_staying(k);
-	if (now >= max && !ahead_make_room(k)) {
-		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
-		front_refused(k->front, id->at, REFUSED_CAPACITY, text);
-		return;
-	}
-	sandbox_line_up(k, id->at, type);
-	keeper_pump(k);
+	(void)snprintf(wish.instance, sizeof wish.instance, "%s", type);
+	create(k, m->id.at, &wish);
 }
 
-void sandbox_create_again(struct keeper *k, const char *id, const char *instance)
+void sandbox_create_again(struct keeper *k, const char *id, const struct wish *wish)
 {
-	struct wire_text id_text = wire_text_of(id), instance_text = wire_text_of(instance);
-
-	sandbox_create(k, &id_text, &instance_text);
+	create(k, id, wish);
 }
 
 void sandbox_remove(struct keeper *k, const struct wire_text *id)

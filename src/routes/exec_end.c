@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "routes/answers.h"
+#include "routes/end_reason.h"
 
 #define WORDS_MAX 1000 /* bytes of the agent's own words */
 
@@ -12,24 +13,11 @@ static json_t *json_of_number(uint64_t n)
 	return json_integer((json_int_t)(n & INT64_MAX));
 }
 
-static json_t *json_of_signal(int signo)
-{
-	const char *name = sigabbrev_np(signo);
-
-	return name ? json_sprintf("SIG%s", name) : json_sprintf("SIG%d", signo);
-}
-
 static json_t *exit_event(const struct operation_end *end)
 {
-	json_t *json = json_pack("{s:i, s:s}", "exit_code", end->reason == END_TIMEOUT ? 124 : end->code,
-				 "reason", end_reason_name(end->reason));
+	json_t *json = json_pack("{s:i}", "exit_code", end->reason == END_TIMEOUT ? 124 : end->code);
 
-	if (end->signo) json_object_set_new(json, "signal", json_of_signal(end->signo));
-	if (*end->text) {
-		json_t *words = json_of_text(end->text, strnlen(end->text, WORDS_MAX));
-
-		json_object_set_new(json, "detail", json_pack("{s:o}", "message", words));
-	}
+	end_reason_add(json, end);
 	json_object_set_new(json, "duration_ms", json_of_number(end->duration_ms));
 	json_object_set_new(json, "cpu_ms", json_of_number(end->cpu_ms));
 	json_object_set_new(json, "max_memory", json_of_number(end->max_memory));

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "routes/answers.h"
 #include "routes/handlers.h"
+#include "routes/limits_request.h"
 #include "routes/request.h"
 
 /* A handler that waits for the registry. */
@@ -45,8 +46,8 @@ static struct request *asking_done(struct asking *a)
 #define CREATE_BODY_MAX (64u << 10) /* more cannot be what we understand */
 
 /*
- * Clients send all kinds of bodies here, which are to be ignored. One wish is understood:
- * {"instance":"lite"}.
+ * Clients send all kinds of bodies here, which are to be ignored. Two wishes are understood:
+ * {"instance":"lite", "limits":{"memory_mb":256}} (limits_request.h).
  */
 static const char *wanted_instance(const struct request *rq, const json_t *json)
 {
@@ -63,10 +64,16 @@ static void on_create_body(struct exchange *x, const char *bytes, size_t len, vo
 	struct request *rq = ctx;
 	char id[SANDBOX_ID_MADE + 1];
 	json_t *json = bytes ? json_loadb(bytes, len, 0, NULL) : NULL;
+	char wrong[LIMITS_REQUEST_WRONG];
+	struct limits own;
 
-	sandboxes_issue(rq->routes->sandboxes, wanted_instance(rq, json), id);
+	if (limits_request(json_object_get(json, "limits"), &own, wrong) < 0) {
+		answer_invalid(x, wrong);
+	} else {
+		sandboxes_issue(rq->routes->sandboxes, wanted_instance(rq, json), &own, id);
+		answer_json(x, 200, json_pack("{s:s}", "id", id));
+	}
 	json_decref(json);
-	answer_json(x, 200, json_pack("{s:s}", "id", id));
 }
 
 void handle_sandbox_create(struct request *rq)
@@ -129,14 +136,17 @@ static void on_usage(void *ctx, const struct sandbox_outcome *outcome)
 	}
 	json = json_of_sandbox(sb);
 	json_object_set_new(json, "limits",
-			    json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", json_of_number(u->memory_limit),
-				      "pids", json_of_number(u->pids_limit), "cpu_milli",
-				      json_of_number(u->cpu_milli), "disk_bytes",
-				      json_of_number(u->disk_limit)));
+			    json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "memory_bytes",
+				      json_of_number(u->memory_limit), "pids", json_of_number(u->pids_limit),
+				      "cpu_milli", json_of_number(u->cpu_milli), "disk_bytes",
+				      json_of_number(u->disk_limit), "inodes", json_of_number(u->inodes_limit),
+				      "disk_enforced", u->disk_enforced, "disk_backend", u->disk_backend.at));
 	json_object_set_new(json, "usage",
-			    json_pack("{s:b, s:o, s:o, s:o}", "known", u->known, "memory_bytes",
+			    json_pack("{s:b, s:o, s:o, s:o, s:o, s:o}", "known", u->known, "memory_bytes",
 				      json_of_number(u->memory_bytes), "pids", json_of_number(u->pids),
-				      "disk_bytes", json_of_number(u->disk_bytes)));
+				      "disk_bytes", json_of_number(u->disk_bytes), "pids_max_hits",
+				      json_of_number(u->pids_refused), "oom_kills",
+				      json_of_number(u->oom_kills)));
 	answer_json(rq->x, 200, json);
 }
 

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "isolation/cgroup.h"
 #include "loop/loop.h"
 #include "wire/link.h"
 
@@ -185,9 +186,14 @@ struct control *control_free(struct control *c)
 
 /* ---- what we ask ---- */
 
-int control_create(struct control *c, const char *id, const char *instance)
+int control_create(struct control *c, const char *id, const char *instance, const struct limits *own)
 {
-	struct msg_create m = {.id = wire_text_of(id), .instance = wire_text_of(instance)};
+	struct msg_create m = {.id = wire_text_of(id),
+			       .instance = wire_text_of(instance),
+			       .memory_bytes = own->memory_bytes,
+			       .pids = own->pids,
+			       .cpu_milli = own->cpu_milli,
+			       .disk_bytes = own->disk_bytes};
 
 	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, create, &m, NULL, 0));
 }

@@ -9,6 +9,7 @@
 #include "wire/message.h"
 
 struct control;
+struct limits;
 struct loop;
 
 struct control_callbacks {
@@ -26,7 +27,7 @@ struct control *control_new(struct loop *loop, int fd, const struct control_call
 struct control *control_free(struct control *c);
 
 /* 0, or -EPIPE: there is no keeper any more. */
-int control_create(struct control *c, const char *id, const char *instance);
+int control_create(struct control *c, const char *id, const char *instance, const struct limits *own);
 int control_remove(struct control *c, const char *id);
 /* Keep WANT sandboxes made ahead; answered by on_parked, also later whenever that changes. */
 int control_park(struct control *c, unsigned want);

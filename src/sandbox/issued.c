@@ -9,6 +9,7 @@
 struct issued_id {
 	char id[SANDBOX_ID_MAX + 1];
 	char instance[ISSUED_INSTANCE_MAX + 1];
+	struct limits own;
 	UT_hash_handle hh;
 };
 
@@ -48,13 +49,14 @@ static struct issued_id *find(const struct issued *all, const char *id)
 	return one;
 }
 
-void issued_add(struct issued *all, const char *id, const char *instance)
+void issued_add(struct issued *all, const char *id, const char *instance, const struct limits *own)
 {
 	issued_forget(all, id);
 	if (all->first && HASH_COUNT(all->first) >= all->most) forget(all, all->first);
 	struct issued_id *one = mem_new(sizeof *one);
 	(void)snprintf(one->id, sizeof one->id, "%s", id);
 	(void)snprintf(one->instance, sizeof one->instance, "%s", instance);
+	one->own = *own;
 	HASH_ADD_STR(all->first, id, one);
 }
 
@@ -68,6 +70,13 @@ const char *issued_instance(const struct issued *all, const char *id)
 	const struct issued_id *one = find(all, id);
 
 	return one ? one->instance : "";
+}
+
+struct limits issued_limits(const struct issued *all, const char *id)
+{
+	const struct issued_id *one = find(all, id);
+
+	return one ? one->own : (struct limits){0};
 }
 
 void issued_forget(struct issued *all, const char *id)

@@ -26,6 +26,9 @@ int operation_end_parse(const struct frame *f, struct operation_end *ret)
 		.bytes = m.bytes,
 		.left_running = m.left_running,
 		.timed_out = m.timed_out,
+		.limit = m.limit,
+		.oom_kills = m.oom_kills,
+		.forks_refused = m.forks_refused,
 		.seq = m.seq,
 		.at_ms = m.at_ms,
 	};

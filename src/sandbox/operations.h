@@ -32,6 +32,8 @@ struct operation_end {
 	uint64_t bytes;        /* of output, both streams */
 	uint32_t left_running; /* processes of the command that live on */
 	bool timed_out;        /* its deadline ended it */
+	uint64_t limit;        /* of END_OOM, END_PIDS, END_DISK: what was met, bytes or processes; 0: unknown */
+	uint32_t oom_kills, forks_refused; /* by the kernel, while it ran */
 	uint64_t seq;          /* of a follow: see sandbox/follow.h */
 	uint64_t at_ms;        /* wall clock: when it ended; when it began, for the END_DONE of a start in the
 				  background */

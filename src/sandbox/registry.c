@@ -218,7 +218,9 @@ static void on_refused(void *ctx, const struct msg_refused *m)
 static void start_again(struct sandbox *sb)
 {
 	set_state(sb, SANDBOX_MAKING);
-	(void)control_create(sb->all->control, sb->id, issued_instance(sb->all->issued, sb->id));
+	struct limits own = issued_limits(sb->all->issued, sb->id);
+
+	(void)control_create(sb->all->control, sb->id, issued_instance(sb->all->issued, sb->id), &own);
 }
 
 static void on_gone(void *ctx, const struct msg_gone *m)
@@ -425,10 +427,10 @@ struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on
 
 /* ---- all of them ---- */
 
-void sandboxes_issue(struct sandboxes *all, const char *instance, char *ret_id)
+void sandboxes_issue(struct sandboxes *all, const char *instance, const struct limits *own, char *ret_id)
 {
 	id_make_sandbox(ret_id);
-	issued_add(all->issued, ret_id, instance);
+	issued_add(all->issued, ret_id, instance, own);
 }
 
 bool sandboxes_issued(const struct sandboxes *all, const char *id)

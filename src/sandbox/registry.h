@@ -24,6 +24,7 @@
 
 struct agent_link;
 struct err;
+struct limits;
 struct loop;
 struct sandbox;
 struct sandbox_wait;
@@ -87,8 +88,8 @@ struct sandbox_wait *sandbox_wait_cancel(struct sandbox_wait *w);
 
 /* ---- all of them ---- */
 
-/* Issues a new id. INSTANCE as issued_add(). */
-void sandboxes_issue(struct sandboxes *all, const char *instance, char *ret_id);
+/* Issues a new id. INSTANCE and OWN as issued_add(). */
+void sandboxes_issue(struct sandboxes *all, const char *instance, const struct limits *own, char *ret_id);
 bool sandboxes_issued(const struct sandboxes *all, const char *id);
 
 /* Living and coming ones; the most there can be (0: not known). */

@@ -142,6 +142,18 @@ enum bind_flag {
 	BIND_CGROUP_NS_SHARED = 2,      /* no cgroup namespace: see cgroups_namespace_fits() */
 };
 
-/* Descriptors of `limits`. v1: three; v2: LIMITS_PIDS_DIR, which is then the sandbox's one cgroup,
- * and as LIMITS_MEMORY_PROCS its cgroup.procs, opened by the keeper, when the agent may not enter by itself. */
-enum limits_fd { LIMITS_PIDS_DIR, LIMITS_MEMORY_PROCS, LIMITS_CPU_PROCS, LIMITS_FDS };
+/*
+ * Descriptors of `limits`. v1: three to enter. v2: LIMITS_PIDS_DIR, which is then the sandbox's one cgroup, and as
+ * LIMITS_MEMORY_PROCS its cgroup.procs, opened by the keeper, when the agent may not enter by itself. The rest is only
+ * read: counters, for the reasons of an end and for what the inside sees of its own machine.
+ */
+enum limits_fd {
+	LIMITS_PIDS_DIR,
+	LIMITS_MEMORY_PROCS,
+	LIMITS_CPU_PROCS,
+	LIMITS_MEMORY_EVENTS,   /* v1 memory.oom_control, v2 memory.events: a line `oom_kill N` */
+	LIMITS_MEMORY_USAGE,    /* v1 memory.usage_in_bytes, v2 memory.current */
+	LIMITS_MEMORY_STAT,     /* memory.stat: v1 `total_cache N`, v2 `file N` */
+	LIMITS_PIDS_EVENTS,     /* pids.events of the sandbox: `max N`; v1 counts in the leaf groups */
+	LIMITS_FDS
+};

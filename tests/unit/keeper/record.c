@@ -20,6 +20,7 @@ static struct record example(void)
 		.pid = 4321,
 		.pid_start = 987654321,
 		.created_ms = 1700000000000,
+		.own = {.memory_bytes = 1u << 28, .pids = 64, .cpu_milli = 500, .disk_bytes = UINT64_C(1) << 40},
 	};
 
 	memset(rec.id, 'z', SANDBOX_ID_MAX);
@@ -45,6 +46,10 @@ TEST(a_record_comes_back_as_it_was)
 	ASSERT_EQ(got.pid, rec.pid);
 	ASSERT_EQ(got.pid_start, rec.pid_start);
 	ASSERT_EQ(got.created_ms, rec.created_ms);
+	ASSERT_EQ(got.own.memory_bytes, rec.own.memory_bytes);
+	ASSERT_EQ(got.own.pids, rec.own.pids);
+	ASSERT_EQ(got.own.cpu_milli, rec.own.cpu_milli);
+	ASSERT_EQ(got.own.disk_bytes, rec.own.disk_bytes);
 }
 
 TEST(a_record_of_nobodys_sandbox_has_no_id)
@@ -95,7 +100,9 @@ static const struct damage damages[] = {
 	{"cookie 00", "cookie 0g"},
 	{"cookie 00", "cookie 0000"},
 	{"created_ms 1700000000000\n", "created_ms 1700000000000"},
-	{"created_ms 1700000000000\n", "created_ms 1700000000000\nmore\n"},
+	{"pids 64\n", "pids 4294967296\n"},
+	{"disk_bytes 1099511627776\n", "disk_bytes 1099511627776"},
+	{"disk_bytes 1099511627776\n", "disk_bytes 1099511627776\nmore\n"},
 	{"base_id 268566528\npid", "pid"},
 };
 

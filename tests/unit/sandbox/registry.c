@@ -1,5 +1,7 @@
 #include "sandbox/registry.h"
 
+#include "isolation/cgroup.h"
+
 #include "sandbox/peer.h"
 
 #include "base/id.h"
@@ -245,7 +247,7 @@ TEST(issued_ids_are_remembered_until_deleted_or_too_many)
 	char first[SANDBOX_ID_MADE + 1], id[SANDBOX_ID_MADE + 1];
 
 	begin();
-	sandboxes_issue(all, "lite", first);
+	sandboxes_issue(all, "lite", &(struct limits){.pids = 64}, first);
 	ASSERT_TRUE(sandboxes_issued(all, first));
 	ASSERT_FALSE(sandboxes_issued(all, "abc"));
 	assert_non_null(sandboxes_start(all, first, on_answer, NULL));
@@ -254,7 +256,7 @@ TEST(issued_ids_are_remembered_until_deleted_or_too_many)
 	ASSERT_OK(msg_create_parse(&last, &m));
 	ASSERT_STR(m.instance.at, "lite");
 	for (int i = 0; i < 10; i++)
-		sandboxes_issue(all, "", id);
+		sandboxes_issue(all, "", &(struct limits){0}, id);
 	ASSERT_FALSE(sandboxes_issued(all, first));
 	ASSERT_TRUE(sandboxes_issued(all, id));
 	assert_non_null(sandboxes_remove(all, id, on_answer, NULL));

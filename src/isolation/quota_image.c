@@ -1,0 +1,297 @@
+/*
+ * quota_image.c - theory of operation.
+ *
+ * A template of each size is made once: mkfs.ext4 into a sparse file, with upper/ and work/ in it. Making a sandbox's disk
+ * is a copy of its few blocks, a loop device, and a mount that is attached nowhere. The loop device frees itself when the
+ * last mount of it is gone (LO_FLAGS_AUTOCLEAR).
+ *
+ * There is no journal: nothing in a sandbox outlives the host, and an image that was cut off in the middle is thrown away.
+ * The loop device reads and writes the file without the page cache where it can; otherwise each page would be there twice,
+ * and once too often. Freed blocks are given back to the host (discard).
+ *
+ * At the end of a sandbox the kernel would write out what is not on disk yet, for a file that is deleted next:
+ * quota_drop() shuts the file system down first.
+ *
+ * Trust: the sandbox reaches the file system, never the device or the file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <linux/major.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "isolation/quota_backend.h"
+
+#define DISK       "disk" /* the file's name in a sandbox's directory */
+#define BLOCK      4096
+#define LOOP_TRIES 64     /* others take free devices, too */
+#define PROBE_SIZE (UINT64_C(64) << 20)
+
+/* _IOR('X', 125, __u32) of ext4 and XFS; without writing anything out. */
+#define IOC_SHUTDOWN       _IOR('X', 125, uint32_t)
+#define SHUTDOWN_NO_FLUSH  2
+
+/* ---- templates ---- */
+
+struct template_name {
+	char text[48];
+};
+
+static struct template_name template_name(uint64_t bytes)
+{
+	struct template_name name;
+
+	(void)snprintf(name.text, sizeof name.text, "disk-%" PRIu64 ".ext4", bytes / BLOCK * BLOCK);
+	return name;
+}
+
+static const char *mkfs_path(void)
+{
+	static const char *const paths[] = {"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(paths); i++)
+		if (access(paths[i], X_OK) == 0) return paths[i];
+	return NULL;
+}
+
+/* Runs ARGV with nothing but stderr, in a clean environment. */
+static int run(const char *const argv[], struct err *e)
+{
+	static char *const environment[] = {NULL};
+	posix_spawn_file_actions_t files;
+	int status = 0, r;
+	pid_t pid;
+
+	(void)posix_spawn_file_actions_init(&files);
+	(void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	(void)posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDOUT_FILENO);
+	r = posix_spawn(&pid, argv[0], &files, NULL, (char *const *)argv, environment);
+	(void)posix_spawn_file_actions_destroy(&files);
+	if (r) return err_set(e, -r, "start %s", argv[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return err_say(e, -EIO, "%s failed", argv[0]);
+	return 0;
+}
+
+/* PATH is a sparse file of the wanted size, LAYERS a directory that holds what the file system begins with. */
+static int format(const char *path, const char *layers, uint64_t bytes, struct err *e)
+{
+	char inodes[24];
+	const char *argv[] = {mkfs_path(), "-q", "-F", "-b", "4096", "-m", "0", "-N", inodes, "-O",
+			      "^has_journal,^resize_inode,^metadata_csum,uninit_bg", "-E",
+			      "lazy_itable_init=1,nodiscard,packed_meta_blocks=1,root_owner=0:0", "-G", "4096", "-d",
+			      layers, path, NULL};
+
+	if (!argv[0]) return err_say(e, -ENOENT, "mkfs.ext4 is missing (package e2fsprogs)");
+	(void)snprintf(inodes, sizeof inodes, "%" PRIu64, quota_inodes(bytes));
+	return run(argv, e);
+}
+
+/* NEW is a directory of ours: the file `disk` in it becomes the template. */
+static int template_build(int new_fd, uint64_t bytes, struct err *e)
+{
+	auto_close int layers_fd = -1, fd = openat(new_fd, DISK, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	char path[64], layers[64];
+	int r = fd < 0 ? err_set(e, -errno, "make a disk image") : quota_dirs_make(new_fd, &layers_fd, e);
+
+	if (r < 0) return r;
+	if (ftruncate(fd, (off_t)(bytes / BLOCK * BLOCK)) < 0) return err_set(e, -errno, "size a disk image");
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+	(void)snprintf(layers, sizeof layers, "/proc/%d/fd/%d", (int)getpid(), layers_fd);
+	return format(path, layers, bytes, e);
+}
+
+static int build_in_place(const struct quota *q, int new_fd, uint64_t bytes, struct err *e)
+{
+	int r = template_build(new_fd, bytes, e);
+
+	if (r == 0 && renameat(new_fd, DISK, q->images_fd, template_name(bytes).text) < 0)
+		r = err_set(e, -errno, "put a disk image's template in place");
+	return r;
+}
+
+static int template_open(const struct quota *q, uint64_t bytes, int *ret_fd, struct err *e)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	struct template_name name = template_name(bytes);
+	int fd, r = 0;
+
+	(void)pthread_mutex_lock(&one_at_a_time);
+	if (faccessat(q->images_fd, name.text, R_OK, 0) < 0) r = quota_try(q, build_in_place, bytes, e);
+	(void)pthread_mutex_unlock(&one_at_a_time);
+	if (r < 0) return r;
+	fd = openat(q->images_fd, name.text, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return err_set(e, -errno, "open '%s'", name.text);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- a copy of it ---- */
+
+static int copy_data(int from_fd, int to_fd, off_t size)
+{
+	off_t at = 0, end;
+
+	while ((at = lseek(from_fd, at, SEEK_DATA)) >= 0 && at < size) {
+		end = lseek(from_fd, at, SEEK_HOLE);
+		if (end < 0) return -errno;
+		while (at < end) {
+			off_t to = at;
+			ssize_t n = copy_file_range(from_fd, &at, to_fd, &to, (size_t)(end - at), 0);
+
+			if (n <= 0) return n < 0 ? -errno : -EIO;
+		}
+	}
+	return 0;
+}
+
+static int file_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_fd, struct err *e)
+{
+	auto_close int template_fd = -1, fd = -1;
+	off_t size = (off_t)(bytes / BLOCK * BLOCK);
+	int r = template_open(q, bytes, &template_fd, e);
+
+	if (r < 0) return r;
+	fd = openat(dir_fd, DISK, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) return err_set(e, -errno, "make a disk image");
+	if (ioctl(fd, FICLONE, template_fd) < 0) {
+		if (ftruncate(fd, size) < 0) return err_set(e, -errno, "size a disk image");
+		r = copy_data(template_fd, fd, size);
+		if (r < 0) return err_set(e, r, "copy a disk image's template");
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* ---- the loop device ---- */
+
+struct device_path {
+	char text[64];
+};
+
+/* Where /dev is not the kernel's own, devices beyond the first few have no node: we make one beside the templates. */
+static struct device_path device_path(const struct quota *q, long number)
+{
+	struct device_path path;
+	char name[24];
+
+	(void)snprintf(path.text, sizeof path.text, "/dev/loop%ld", number);
+	if (access(path.text, F_OK) == 0) return path;
+	(void)snprintf(name, sizeof name, "loop%ld", number);
+	if (mknodat(q->images_fd, name, S_IFBLK | 0600, makedev(LOOP_MAJOR, (unsigned)number)) == 0 || errno == EEXIST)
+		(void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d/%s", q->images_fd, name);
+	return path;
+}
+
+static int device_take(const struct quota *q, int file_fd, struct device_path *ret, int *ret_fd, struct err *e)
+{
+	auto_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	struct loop_config config = {.fd = (uint32_t)file_fd,
+				     .block_size = BLOCK,
+				     .info = {.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO}};
+
+	if (control_fd < 0) return err_set(e, -errno, "open /dev/loop-control");
+	for (int i = 0; i < LOOP_TRIES; i++) {
+		auto_close int fd = -1;
+		long number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+
+		if (number < 0) return err_set(e, -errno, "find a free loop device");
+		*ret = device_path(q, number);
+		fd = open(ret->text, O_RDWR | O_CLOEXEC);
+		if (fd < 0) return err_set(e, -errno, "open loop device %ld", number);
+		if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
+			*ret_fd = take_fd(&fd);
+			return 0;
+		}
+		if (errno != EBUSY) return err_set(e, -errno, "set up a loop device");
+	}
+	return err_say(e, -EBUSY, "others took every free loop device");
+}
+
+/* ---- the mount ---- */
+
+static int fs_open(const char *device, struct err *e)
+{
+	auto_close int fd = fsopen("ext4", FSOPEN_CLOEXEC);
+
+	if (fd < 0) return err_set(e, -errno, "begin a mount");
+	/* Its tables are zero already: the file is sparse. */
+	if (fsconfig(fd, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+	    fsconfig(fd, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
+	    fsconfig(fd, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
+	    fsconfig(fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_set(e, -errno, "mount a disk image");
+	return take_fd(&fd);
+}
+
+static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e)
+{
+	auto_close int file_fd = -1, device_fd = -1, fs_fd = -1;
+	struct device_path device;
+	int r = file_make(q, dir_fd, bytes, &file_fd, e);
+
+	if (r == 0) r = device_take(q, file_fd, &device, &device_fd, e);
+	if (r < 0) return r;
+	/* Open until the mount holds the device: it would free itself. */
+	fs_fd = fs_open(device.text, e);
+	if (fs_fd < 0) return fs_fd;
+	r = fsmount(fs_fd, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
+	if (r < 0) return err_set(e, -errno, "mount a disk image");
+	*ret_data_fd = r;
+	return 0;
+}
+
+static void image_drop(int dir_fd, int data_fd)
+{
+	uint32_t how = SHUTDOWN_NO_FLUSH;
+	auto_close int fd = data_fd < 0 ? -1 : openat(data_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)dir_fd;
+	/* Best effort: without it the kernel writes what nobody reads. */
+	if (fd >= 0) (void)ioctl(fd, IOC_SHUTDOWN, &how);
+}
+
+static uint64_t image_used(int dir_fd)
+{
+	struct stat st;
+
+	return fstatat(dir_fd, DISK, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+static int try_image(const struct quota *q, int dir_fd, uint64_t bytes, struct err *e)
+{
+	int data_fd, r = image_make(q, dir_fd, bytes, &data_fd, e);
+
+	if (r < 0) return r;
+	image_drop(dir_fd, data_fd);
+	fd_close(data_fd);
+	return 0;
+}
+
+static int image_probe(const struct quota *q, struct err *e)
+{
+	return quota_try(q, try_image, PROBE_SIZE, e);
+}
+
+const struct quota_backend quota_image = {.name = "image",
+					  .enforced = true,
+					  .fixed = true,
+					  .probe = image_probe,
+					  .make = image_make,
+					  .drop = image_drop,
+					  .used = image_used};
