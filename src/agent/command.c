@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define LINE_CAP ((size_t)192 << 20) /* four bytes for each of a spilled message's bytes, and some */
 
 /* ---- quoting ---- */
 
@@ -163,19 +162,29 @@ static int put_in_memory_file(struct command *c, struct err *e)
 	return 0;
 }
 
-static int plan_bash(struct command *c, const struct wire_list *argv, struct err *e)
+int command_line(struct command *c, const struct wire_list *argv, struct err *e)
 {
 	const uint8_t *at = argv->packed;
 	const char *word;
 	uint32_t len;
 
-	c->line = buf_with_cap(LINE_CAP);
 	while ((word = wire_list_next(argv, &at, &len))) {
 		if ((c->line.len && buf_add(&c->line, " ", 1) < 0) ||
 		    command_quote(&c->line, word, len) < 0) {
 			return err_set(e, -E2BIG, "command");
 		}
 	}
+	return 0;
+}
+
+static int plan_bash(struct command *c, const struct wire_list *argv, struct err *e)
+{
+	int r;
+
+	c->line = buf_with_cap(COMMAND_LINE_CAP);
+	r = command_line(c, argv, e);
+	if (r < 0) return r;
+	c->bash_argv = mem_new_array(4, sizeof *c->bash_argv);
 	c->bash_argv[0] = "bash";
 	c->bash_argv[1] = "-c";
 	c->bash_argv[2] = buf_text(&c->line);
@@ -185,7 +194,7 @@ static int plan_bash(struct command *c, const struct wire_list *argv, struct err
 int command_plan(const struct wire_list *argv, bool direct, const struct environment *env,
 		 const struct wire_list *overlay, struct command *ret, struct err *e)
 {
-	struct command c = {.script_fd = -1};
+	struct command c = COMMAND_NONE;
 	const uint8_t *at = argv->packed;
 	const char *word;
 	size_t count = 0;
@@ -210,6 +219,7 @@ void command_done(struct command *c)
 	free(c->argv);
 	free(c->candidate_memory);
 	buf_done(&c->line);
+	free(c->bash_argv);
 	fd_close(c->script_fd);
-	*c = (struct command){.script_fd = -1};
+	*c = COMMAND_NONE;
 }

@@ -24,6 +24,7 @@
 #include "agent/process_signal.h"
 #include "agent/reactor.h"
 #include "agent/report.h"
+#include "agent/session_open.h"
 #include "agent/spawn.h"
 #include "agent/starting.h"
 #include "agent/terminal.h"
@@ -130,6 +131,7 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 						    {MSG_open_signal, signal_open},
 						    {MSG_open_read, file_read_open},
 						    {MSG_open_write, file_write_open},
+						    {MSG_open_session, session_open},
 						    {0, NULL}};
 	struct link *front = kit->fds[BIND_FRONT] >= 0 ? link_new(kit->fds[BIND_FRONT]) : NULL;
 	int r = spawn_init();

@@ -11,6 +11,7 @@
 
 #include "agent/command.h"
 #include "agent/process_private.h"
+#include "agent/session.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -75,6 +76,7 @@ void process_forget(struct process *p)
 	timer_stop(&p->deadline);
 	timer_stop(&p->drain);
 	log_done(&p->log);
+	(void)session_run_end(p->session_run, false);
 	free(p->record);
 	free(p);
 }
@@ -228,9 +230,14 @@ static void end_softly(struct process *p, int signo, uint64_t grace_ms)
 	timer_start(&p->deadline, grace_ms);
 }
 
-void process_terminate(struct process *p)
+void process_terminate(struct process *p, uint64_t grace_ms)
 {
-	end_softly(p, SIGTERM, TERMINATE_MS);
+	end_softly(p, SIGTERM, grace_ms);
+}
+
+bool process_is_watched(const struct process *p)
+{
+	return p->client != NULL;
 }
 
 void process_hang_up(struct process *p)
@@ -253,6 +260,7 @@ static void note_status(struct process *p, int status, const struct rusage *use)
 	f->cpu_ms = (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000 +
 		    (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1000;
 	f->max_memory = (uint64_t)use->ru_maxrss * 1024;
+	cause_find(&f->cause, &p->tree, f->code, p->force == FORCE_HARD || p->cancel_signo == SIGKILL);
 }
 
 static void on_leader_died(struct process *p, int status, const struct rusage *use)
@@ -260,10 +268,12 @@ static void on_leader_died(struct process *p, int status, const struct rusage *u
 	uint64_t now = clock_ms();
 
 	p->reaped = true;
-	cause_find(&f->cause, &p->tree, f->code, p->force == FORCE_HARD || p->cancel_signo == SIGKILL);
 	p->quiet_from = now;
 	p->drain_until = now + DRAIN_MS;
 	note_status(p, status, use);
+	/* Before anybody can hear of the end: the next command shall find what this one left. */
+	p->session_run = session_run_end(p->session_run,
+					 !p->facts.signo && !p->facts.timed_out && p->force == FORCE_NONE);
 	process_pipes_read(p);
 	process_pipes_owe(p);
 	process_check_end(p);
@@ -342,6 +352,7 @@ static struct process *process_new(const struct process_spec *spec)
 	p->retired = spec->forgotten;
 	process_pipes_init(p);
 	p->client = spec->client;
+	p->session_run = spec->session_run;
 	p->grace_ms = spec->grace_ms;
 	p->deadline.on_time = on_deadline;
 	p->drain.on_time = on_drain_time;
@@ -366,6 +377,7 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 	if (r < 0) return r;
 	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, e);
 	if (r < 0) return r;
+	cause_begin(&p->facts.cause, &p->tree);
 	memcpy(birth.stdio, theirs, sizeof birth.stdio);
 	pid = spawn(&birth, ret_step);
 	if (pid < 0) {
@@ -377,7 +389,6 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 }
 
 int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step,
-	cause_begin(&p->facts.cause, &p->tree);
 		  struct err *e)
 {
 	struct process *p = process_new(spec);

@@ -45,6 +45,7 @@
 
 struct err;
 struct process;
+struct session_run;
 
 /* Who watches a process. Embedded in the watcher; the calls come from the reactor, or as the last deed of
  * process_resume() and process_signal(). */
@@ -69,6 +70,7 @@ struct process_spec {
 	enum process_kind kind;
 	const char *name;    /* NULL: a UUID is made */
 	const char *session; /* NULL: none */
+	struct session_run *session_run; /* taken, also when the start fails; NULL: none */
 	bool background;
 	bool forgotten;      /* once it ended: nobody may ask for it */
 	uint16_t cols, rows; /* of a terminal */
@@ -93,9 +95,9 @@ struct process_facts {
 	uint64_t started_ms, ended_ms; /* wall clock */
 	uint64_t duration_ms, cpu_ms, max_memory, bytes;
 	unsigned left_running; /* of the tree when it ended */
+	struct cause cause;    /* whether a limit ended it */
 	const char *cwd, *session;
 	const char *const *argv; /* cut at PROCESS_ARGV_MAX bytes in all */
-	struct cause cause;    /* whether a limit ended it */
 	uint32_t argc;
 };
 
@@ -107,7 +109,7 @@ struct process_facts {
 #define STDIN_WINDOW     ((size_t)128 << 10) /* bytes of stdin we hold at most */
 #define KEYS_WINDOW      ((size_t)64 << 10)  /* bytes of a terminal's input that one client may send ahead */
 #define KEYS_HELD        ((size_t)1 << 20)   /* of all of them together; what comes beyond that is dropped */
-#define TERMINATE_MS     500                 /* between SIGTERM and SIGKILL of process_terminate() */
+#define TERMINATE_MS     500                 /* between SIGTERM and SIGKILL for whoever asks for an end */
 #define HANG_UP_MS       5000                /* between SIGHUP and SIGKILL of process_hang_up() */
 
 /* limits_held() must be true. STEP as spawn(). */
@@ -135,8 +137,11 @@ void process_resize(struct process *p, uint16_t cols, uint16_t rows);
 /* To the whole tree. SIGKILL is repeated until the tree is empty. */
 void process_signal(struct process *p, int signo);
 
-/* SIGTERM, TERMINATE_MS, SIGKILL until the tree is empty; then it ends. */
-void process_terminate(struct process *p);
+/* SIGTERM, GRACE_MS, SIGKILL until the tree is empty; then it ends. */
+void process_terminate(struct process *p, uint64_t grace_ms);
+
+/* Whether a client watches it. */
+bool process_is_watched(const struct process *p);
 
 /* Closes the terminal, which sends SIGHUP to its foreground; the tree gets one too and HANG_UP_MS, then
  * SIGKILL. */

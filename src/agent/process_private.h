@@ -21,6 +21,7 @@ struct process {
 	struct process_facts facts;
 	void *record; /* memory of facts.argv and facts.cwd */
 	struct process_client *client;
+	struct session_run *session_run;
 	struct process_follower *followers;
 	struct log log;
 	struct tree tree;

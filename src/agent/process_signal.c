@@ -63,7 +63,7 @@ static int terminate(struct process *p, struct peer *peer, uint32_t channel)
 	t->process = p;
 	t->follower.on_news = on_news;
 	process_follow(p, &t->follower);
-	process_terminate(p);
+	process_terminate(p, TERMINATE_MS);
 	return 0;
 }
 

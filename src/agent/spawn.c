@@ -54,6 +54,17 @@ static void enter_cgroups(struct birth *b)
 	}
 }
 
+/* Closes all from FIRST on but those of a session, which get their places. */
+static int close_others(unsigned first, const int session_fds[COMMAND_SESSION_FDS])
+{
+	if (session_fds[0] < 0) return (int)syscall(SYS_close_range, first, ~0u, 0);
+	if (syscall(SYS_close_range, first, COMMAND_SESSION_FD + COMMAND_SESSION_FDS - 1, 0) < 0) return -1;
+	for (int i = 0; i < COMMAND_SESSION_FDS; i++) {
+		if (session_fds[i] >= 0 && dup2(session_fds[i], COMMAND_SESSION_FD + i) < 0) return -1;
+	}
+	return (int)syscall(SYS_close_range, COMMAND_SESSION_FD + COMMAND_SESSION_FDS, ~0u, 0);
+}
+
 /* The order of descriptors: stdio first, then the script; all sources are above 3 or are gone afterwards. */
 static int set_descriptors(const struct spawn_spec *spec)
 {
@@ -70,7 +81,7 @@ static int set_descriptors(const struct spawn_spec *spec)
 		}
 		first_closed = COMMAND_SCRIPT_FD + 1;
 	}
-	return (int)syscall(SYS_close_range, first_closed, ~0u, 0);
+	return close_others(first_closed, spec->command->session_fds);
 }
 
 /* Raw calls: libc's wrappers would tell other threads. The user's capabilities go with uid 0. */
@@ -88,7 +99,7 @@ static void execute_directly(const struct spawn_spec *spec)
 	int telling = ENOENT;
 
 	for (char *const *c = spec->command->candidates; *c; c++) {
-		if (spec->command->bash_argv[0]) {
+		if (spec->command->bash_argv) {
 			env->vars[env->count] = "SHLVL=0";
 			env->vars[env->count + 1] = *c;
 		}
@@ -122,7 +133,7 @@ static int child(void *arg)
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	execute_directly(spec);
-	if (!spec->command->bash_argv[0]) goto fail;
+	if (!spec->command->bash_argv) goto fail;
 	b->step = SPAWN_BASH;
 	(void)execve("/bin/bash", (char *const *)spec->command->bash_argv, spec->env->vars);
 fail:

@@ -16,6 +16,7 @@
  * A client that goes away ends the stream, not the command, unless the request or the setting says so.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -30,6 +31,7 @@
 #include "routes/handlers.h"
 #include "routes/pieces.h"
 #include "routes/request.h"
+#include "routes/session_request.h"
 #include "sandbox/agent_link.h"
 #include "sandbox/operations.h"
 
@@ -158,8 +160,12 @@ static void write_end(struct command *c, const struct operation_end *end)
 		pieces_end(&c->pieces[stream], write_piece, c);
 	}
 	if (end->reason == END_TIMEOUT) {
-		int n = snprintf(late, sizeof late, "Command timed out after %sms\n", c->wish.timeout_text);
+		int n;
 
+		/* The time may be the session's own, which only the agent knows. */
+		if (!*c->wish.timeout_text)
+			(void)snprintf(c->wish.timeout_text, sizeof c->wish.timeout_text, "%" PRIu64, end->duration_ms);
+		n = snprintf(late, sizeof late, "Command timed out after %sms\n", c->wish.timeout_text);
 		c->stream = STREAM_ERR;
 		write_piece(c, late, (size_t)n);
 	}
@@ -180,13 +186,24 @@ static const struct exec_events events = {.on_started = on_started, .on_output =
 
 /* ---- the stages before it ---- */
 
+/* "" for none. */
+static const char *session_of(const struct request *rq)
+{
+	const char *session = http_header(rq->x, "session-id");
+
+	if (session && *session) return session;
+	return rq->profile == PROFILE_LEGACY ? SESSION_DEFAULT : "";
+}
+
 static void run(struct command *c, struct agent_link *link)
 {
+	const char *session = session_of(c->rq);
 	struct exec_spec spec = {
 		.uid = c->rq->routes->settings.uid,
 		.timeout_ms = c->wish.timeout_ms,
 		.grace_ms = GRACE_MS,
-		.cwd = c->wish.cwd,
+		.cwd = *session && !c->wish.cwd_given ? "" : c->wish.cwd,
+		.session = session,
 		.argv = c->wish.argv,
 		.argc = c->wish.argc,
 		.env = (const char *const *)c->wish.env,

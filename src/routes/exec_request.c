@@ -69,6 +69,7 @@ static bool take_cwd(struct exec_request *r, struct exec_fault *fault)
 		return refuse(fault, 400, "cwd is too long");
 	if (!path_is_within(r->cwd, WORKSPACE))
 		return refuse(fault, 403, "cwd must resolve to a location within /workspace");
+	r->cwd_given = true;
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* exec_request.h - the body of POST /exec: judged in the order of API.md 3.5, bytes in and value out. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct exec_request {
 	char **env; /* "NAME=value" */
 	uint32_t env_count;
 	char cwd[PATH_LIMIT];  /* inside /workspace */
+	bool cwd_given;        /* otherwise CWD is /workspace */
 	uint64_t timeout_ms;   /* 0: none */
 	char timeout_text[32]; /* as it was sent */
 	const char *input;     /* stdin; NULL: none */

@@ -313,7 +313,7 @@ TEST(direct_execution_never_has_bash)
 
 	request_of(&q, argv, 2, NULL, 0);
 	ASSERT_OK(command_plan(&q.m.argv, true, &q.env, &q.m.env, &c, NULL));
-	ASSERT_TRUE(c.bash_argv[0] == NULL);
+	ASSERT_TRUE(c.bash_argv == NULL);
 	ASSERT_STR(c.candidates[0], "_=/usr/local/sbin/exit");
 	command_done(&c);
 	environment_done(&q.env);
