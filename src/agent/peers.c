@@ -9,6 +9,7 @@
 #include "agent/reactor.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "wire/greeting.h"
 #include "wire/link.h"
 
 #define PEERS_MAX     64
@@ -253,11 +254,18 @@ static int on_hello(struct peer *p, const struct frame *f)
 	struct msg_hello m;
 
 	if (msg_hello_parse(f, &m) < 0) return -EPROTO;
-	if (m.oldest > WIRE_VERSION || m.version < WIRE_OLDEST) return -EPROTO;
 	if (p->standing == STANDING_STRANGER) {
 		if (!cookie_is_right(&m.cookie) || (m.role != ROLE_FRONT && m.role != ROLE_KEEPER))
 			return -EPROTO;
 		timer_stop(&p->hello_wait);
+	}
+	if (wire_agree(&m) < 0) {
+		/* The answer tells the other what we speak, so that it can say why there is no conversation. */
+		answer_hello(p);
+		flush_outbox();
+		return -EPROTO;
+	}
+	if (p->standing == STANDING_STRANGER) {
 		if (m.role == ROLE_KEEPER) become_bond(p);
 		else p->standing = STANDING_FRONT;
 	}

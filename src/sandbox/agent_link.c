@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "wire/greeting.h"
 
 #define PACKETS_A_TURN 32 /* then the loop serves others first */
 
@@ -118,8 +119,7 @@ static int on_hello(struct agent_link *l, const struct frame *f)
 	 * each.
 	 */
 	if (msg_hello_parse(f, &hello) < 0) return -EPROTO;
-	if (hello.role != ROLE_AGENT || hello.oldest > WIRE_VERSION || hello.version < WIRE_OLDEST)
-		return -EPROTO;
+	if (hello.role != ROLE_AGENT || wire_agree(&hello) < 0) return -EPROTO;
 	l->greeted = true;
 	return 0;
 }
