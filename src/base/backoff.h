@@ -4,11 +4,11 @@
 #include <stdint.h>
 
 struct backoff {
-	unsigned deaths;  /* in a row */
-	uint64_t last_ms; /* when the last one was */
+	unsigned deaths;   /* in a row */
+	uint64_t begin_ms; /* when the life after the last one began */
 };
 
-#define BACKOFF_CALM_MS  60000 /* a life of this length forgives what came before */
+#define BACKOFF_CALM_MS  2000  /* a life of this length forgives what came before: it did not die of its start */
 #define BACKOFF_FREE     3     /* deaths in a row that cost no wait */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  5000
@@ -16,11 +16,15 @@ struct backoff {
 /* Counts a death at NOW_MS and returns the milliseconds to wait. */
 static inline unsigned backoff_next(struct backoff *b, uint64_t now_ms)
 {
-	if (now_ms - b->last_ms > BACKOFF_CALM_MS) b->deaths = 0;
-	b->last_ms = now_ms;
+	unsigned wait_ms = 0, doublings;
+
+	/* A life that has not begun yet is none: its start failed. */
+	if (now_ms > b->begin_ms + BACKOFF_CALM_MS) b->deaths = 0;
 	b->deaths++;
-	if (b->deaths <= BACKOFF_FREE) return 0;
-	unsigned doublings = b->deaths - BACKOFF_FREE - 1;
-	if (doublings > 5) return BACKOFF_MOST_MS;
-	return BACKOFF_FIRST_MS << doublings;
+	if (b->deaths > BACKOFF_FREE) {
+		doublings = b->deaths - BACKOFF_FREE - 1;
+		wait_ms = doublings > 5 ? BACKOFF_MOST_MS : BACKOFF_FIRST_MS << doublings;
+	}
+	b->begin_ms = now_ms + wait_ms;
+	return wait_ms;
 }

@@ -20,7 +20,7 @@
 #include "config/file.h"
 #include "config/value.h"
 
-enum type { TEXT, SECRET, BOOL, COUNT, BYTES, MILLIS, ADDRESSES };
+enum type { TEXT, SECRET, BOOL, COUNT, BYTES, MILLIS, SECONDS, ADDRESSES };
 
 struct option {
 	const char *name; /* with dashes */
@@ -132,6 +132,9 @@ static int set_value(struct config *c, const struct option *o, const char *value
 	case MILLIS:
 		if (value_millis(value, FIELD(MILLIS, c, o))) return 0;
 		return refuse(o, value, from, "it is a time such as 15000 (ms) or 15s", e);
+	case SECONDS:
+		if (value_seconds(value, FIELD(SECONDS, c, o))) return 0;
+		return refuse(o, value, from, "it is a time such as 600 (seconds) or 10m", e);
 	case ADDRESSES: return set_addresses(c, o, value, from, e);
 	}
 	return -EINVAL;
@@ -306,6 +309,8 @@ int config_check(const struct config *c, struct err *e)
 	int count = addresses_parse(c->listen, list, e);
 
 	if (count < 0) return count;
+	if (c->sleep_after && strcmp(c->disk_quota, "tmpfs") == 0)
+		return err_say(e, -EINVAL, "sleep-after keeps files on disk, and disk-quota = tmpfs keeps them in memory");
 	for (int i = 0; i < count && !c->api_key[0]; i++) {
 		char text[ADDRESS_TEXT];
 
@@ -337,6 +342,7 @@ static void write_option(FILE *out, const struct config *c, const struct option 
 	case COUNT: (void)fprintf(out, "%u", *CONST_FIELD(COUNT, c, o)); break;
 	case BYTES:
 	case MILLIS: (void)fprintf(out, "%llu", (unsigned long long)*CONST_FIELD(BYTES, c, o)); break;
+	case SECONDS: (void)fprintf(out, "%llums", (unsigned long long)*CONST_FIELD(SECONDS, c, o)); break;
 	}
 	(void)fputc('\0', out);
 }
@@ -398,6 +404,7 @@ static const char *value_hint(const struct option *o)
 	case COUNT: return o->allowed;
 	case BYTES: return "BYTES";
 	case MILLIS: return "MS";
+	case SECONDS: return "SECONDS";
 	case ADDRESSES: return "HOST:PORT[=PROFILE],...";
 	}
 	return NULL;

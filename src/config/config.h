@@ -20,6 +20,7 @@ typedef bool config_type_BOOL;
 typedef uint32_t config_type_COUNT;
 typedef uint64_t config_type_BYTES;
 typedef uint64_t config_type_MILLIS;
+typedef uint64_t config_type_SECONDS; /* milliseconds, too */
 typedef char *config_type_ADDRESSES; /* the text; see address.h */
 
 struct config {

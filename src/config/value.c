@@ -56,6 +56,16 @@ bool value_millis(const char *text, uint64_t *ret)
 	return number_with_unit(text, times, ARRAY_LEN(times), ret);
 }
 
+bool value_seconds(const char *text, uint64_t *ret)
+{
+	uint64_t n;
+
+	if (!value_count(text, &n)) return value_millis(text, ret);
+	if (n > UINT64_MAX / 1000) return false;
+	*ret = n * 1000;
+	return true;
+}
+
 bool value_bool(const char *text, bool *ret)
 {
 	bool yes = value_is_word_of(text, "yes|true|on|1");

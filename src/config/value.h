@@ -9,6 +9,7 @@ bool value_bool(const char *text, bool *ret);
 bool value_count(const char *text, uint64_t *ret);
 bool value_bytes(const char *text, uint64_t *ret);
 bool value_millis(const char *text, uint64_t *ret);
+bool value_seconds(const char *text, uint64_t *ret); /* milliseconds, but a number alone means seconds */
 
 /* Whether TEXT is one of the words of ALLOWED, "a|b|c". */
 bool value_is_word_of(const char *text, const char *allowed);

@@ -149,6 +149,7 @@ int front_new(const struct front_settings *settings, struct front **ret, struct 
 	f->on_term = signal_new(f->loop, SIGTERM, on_signal, f);
 	f->on_int = signal_new(f->loop, SIGINT, on_signal, f);
 	f->sandboxes = sandboxes_new(f->loop, settings->control_fd, ISSUED_MAX, &callbacks, f);
+	sandboxes_sleep_after(f->sandboxes, settings->sleep_after_ms);
 	f->pool = pool_new(f->loop, &settings->pool, &pool_events, f);
 	f->routes = routes_new(f->loop, f->sandboxes, f->pool, &settings->routes);
 	*ret = f;

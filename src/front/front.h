@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "http/http.h"
 #include "routes/routes.h"
@@ -24,6 +25,7 @@ struct front_settings {
 	struct routes_settings routes;
 	struct pool_policy pool;
 	struct http_limits http;
+	uint64_t sleep_after_ms; /* 0: never */
 	int control_fd;        /* taken */
 	const int *listen_fds; /* taken once the server begins */
 	size_t listen_count;

@@ -147,6 +147,7 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 				.write_idle_timeout_ms = 0,
 				.connections_max = HTTP_CONNECTIONS_MAX,
 			},
+		.sleep_after_ms = c->sleep_after,
 		.control_fd = args->control_fd,
 		.listen_fds = args->listen_fds,
 		.listen_count = args->listen_count,

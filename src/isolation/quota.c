@@ -161,6 +161,17 @@ int quota_make(struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, st
 	return q->backend->make(q, dir_fd, bytes, ret_data_fd, e);
 }
 
+int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+{
+	int fd;
+
+	if (quota_image_is_in(dir_fd)) return quota_image_reopen(q, dir_fd, ret_data_fd, e);
+	fd = openat(dir_fd, QUOTA_DATA, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) return err_set(e, -errno, "open a sandbox's tree");
+	*ret_data_fd = fd;
+	return 0;
+}
+
 void quota_drop(struct quota *q, int dir_fd, int data_fd)
 {
 	if (q->backend->drop) q->backend->drop(dir_fd, data_fd);

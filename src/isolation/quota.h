@@ -43,6 +43,13 @@ const char *quota_fault(const struct quota *q);
 int quota_make(struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e);
 
 /*
+ * The same for what quota_make() made in DIR_FD for an earlier life: opens it again, whatever back end it is of. Waits, for a
+ * second or two, until that life has let go of it (-EBUSY), and mends what a crash of the host left half written. -ENOENT:
+ * there is nothing. May block; any thread.
+ */
+int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
+
+/*
  * The sandbox is dead, and nobody wants what it wrote: what is not on disk yet never will be. DATA_FD (-1 is fine) is still
  * to be closed; that may take as long as freeing all the memory that held it.
  */

@@ -19,6 +19,10 @@ struct quota {
 	char fault[200];
 };
 
+/* DIR_FD has an image: see quota_reopen(). */
+bool quota_image_is_in(int dir_fd);
+int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
+
 extern const struct quota_backend quota_project, quota_image, quota_tmpfs;
 
 #define QUOTA_DATA "data" /* the directory's name in a sandbox's own */

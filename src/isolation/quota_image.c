@@ -5,7 +5,8 @@
  * is a copy of its few blocks, a loop device, and a mount that is attached nowhere. The loop device frees itself when the
  * last mount of it is gone (LO_FLAGS_AUTOCLEAR).
  *
- * There is no journal: nothing in a sandbox outlives the host, and an image that was cut off in the middle is thrown away.
+ * There is no journal: what a sandbox has not written when its host crashes is lost anyway, and an image that is used again
+ * after that (sleep-after) is mended first.
  * The loop device reads and writes the file without the page cache where it can; otherwise each page would be there twice,
  * and once too often. Freed blocks are given back to the host (discard).
  *
@@ -239,13 +240,12 @@ static int fs_open(const char *device, struct err *e)
 	return take_fd(&fd);
 }
 
-static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e)
+static int file_mount(const struct quota *q, int file_fd, int *ret_data_fd, struct err *e)
 {
-	auto_close int file_fd = -1, device_fd = -1, fs_fd = -1;
+	auto_close int device_fd = -1, fs_fd = -1;
 	struct device_path device;
-	int r = file_make(q, dir_fd, bytes, &file_fd, e);
+	int r = device_take(q, file_fd, &device, &device_fd, e);
 
-	if (r == 0) r = device_take(q, file_fd, &device, &device_fd, e);
 	if (r < 0) return r;
 	/* Open until the mount holds the device: it would free itself. */
 	fs_fd = fs_open(device.text, e);
@@ -254,6 +254,70 @@ static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 	if (r < 0) return err_set(e, -errno, "mount a disk image");
 	*ret_data_fd = r;
 	return 0;
+}
+
+static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e)
+{
+	auto_close int file_fd = -1;
+	int r = file_make(q, dir_fd, bytes, &file_fd, e);
+
+	return r < 0 ? r : file_mount(q, file_fd, ret_data_fd, e);
+}
+
+/* ---- once more ---- */
+
+#define RELEASE_TRIES   200
+#define RELEASE_WAIT_US 10000
+
+/*
+ * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it. A lease is
+ * given only while nobody else has the file open, and a device has.
+ */
+static int wait_for_release(int fd)
+{
+	for (int i = 0; i < RELEASE_TRIES; i++) {
+		if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
+			(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+			return 0;
+		}
+		if (errno != EAGAIN) return -errno;
+		(void)usleep(RELEASE_WAIT_US);
+	}
+	return -EBUSY;
+}
+
+/* Bit 0 of the superblock's s_state: it was unmounted. */
+static bool was_unmounted(int fd)
+{
+	uint8_t state = 0;
+
+	return pread(fd, &state, 1, 1024 + 0x3A) == 1 && state & 1;
+}
+
+static int mend(int fd, struct err *e)
+{
+	char path[64];
+	const char *argv[] = {"/sbin/e2fsck", "-p", path, NULL};
+
+	if (was_unmounted(fd)) return 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+	(void)run(argv, NULL); /* 1 is "mended", and more is seen when it is asked again */
+	return run(argv, e);
+}
+
+bool quota_image_is_in(int dir_fd)
+{
+	return faccessat(dir_fd, DISK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+{
+	auto_close int fd = openat(dir_fd, DISK, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int r = fd < 0 ? -errno : wait_for_release(fd);
+
+	if (r < 0) return err_set(e, r, "open a sandbox's disk image");
+	r = mend(fd, e);
+	return r < 0 ? r : file_mount(q, fd, ret_data_fd, e);
 }
 
 static void image_drop(int dir_fd, int data_fd)

@@ -177,22 +177,6 @@ static int link_for_front(struct sandbox *s)
 	return s->front_fds[0] < 0 ? s->front_fds[0] : 0;
 }
 
-/* On a work thread, after the answer. */
-static void sync_claim(void *ctx)
-{
-	auto_close int dir_fd = sandbox_open_dir(ctx);
-
-	if (dir_fd >= 0) (void)record_sync(dir_fd);
-}
-
-static void on_claim_synced(void *ctx)
-{
-	struct sandbox *s = ctx;
-
-	s->working--;
-	ending_advance(s);
-}
-
 static void on_claim_written(void *ctx)
 {
 	struct sandbox *s = ctx;
@@ -211,8 +195,6 @@ static void on_claim_written(void *ctx)
 	}
 	if (s->limits.stale) limits_tell_numbers(s);
 	sandbox_hand_over(s);
-	s->working++;
-	loop_work(s->keeper->loop, sync_claim, on_claim_synced, s);
 	keeper_pump(s->keeper);
 }
 

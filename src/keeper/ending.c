@@ -18,6 +18,7 @@
 #include "keeper/blocks.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
+#include "keeper/lost.h"
 #include "keeper/process.h"
 #include "keeper/sandbox.h"
 #include "keeper/trash.h"
@@ -32,8 +33,8 @@ static void on_cleared(void *ctx);
 void sandbox_end(struct sandbox *s, enum gone_why why, const char *text)
 {
 	if (s->state == SANDBOX_DYING || s->state == SANDBOX_CLEARING) return;
-	/* No front has heard of one that was never taken over, or that was nobody's. */
-	if (s->state == SANDBOX_ADOPTING || !s->record.id[0]) s->silent = true;
+	/* No front has heard of one that was nobody's. */
+	if (!s->record.id[0]) s->silent = true;
 	s->gone_why = why;
 	(void)snprintf(s->gone_text, sizeof s->gone_text, "%s", text);
 	sandbox_clear_timer(s);
@@ -66,7 +67,8 @@ void ending_on_death(void *ctx, unsigned events)
 		sandbox_end(s, GONE_DIED, "its agent died");
 		return;
 	case SANDBOX_DYING: ending_advance(s); return;
-	case SANDBOX_CLEARING: return;
+	case SANDBOX_CLEARING:
+	case SANDBOX_ASLEEP: return;
 	}
 }
 
@@ -77,6 +79,19 @@ static void drop_disk(struct sandbox *s)
 
 	quota_drop(k->quota, dir_fd, s->slot.disk_fd);
 	trash_close(k->trash, take_fd(&s->slot.disk_fd));
+}
+
+/* On a work thread, like clear(). */
+static void record_sleep(struct sandbox *s)
+{
+	auto_close int dir_fd = sandbox_open_dir(s);
+	int r;
+
+	s->record.asleep = true;
+	r = dir_fd < 0 ? err_set(&s->work_err, dir_fd, "open the sandbox's directory")
+	               : record_write(dir_fd, &s->record, &s->work_err);
+	/* A record that still names its agent is swept as one whose agent died: it sleeps then, too. */
+	s->work_err.code = r;
 }
 
 /* On a work thread. */
@@ -93,10 +108,16 @@ static void clear(void *ctx)
 	s->work_err = ERR_NONE;
 	if (r < 0 && r != -ENOENT) (void)err_set(&s->work_err, r, "remove the cgroups");
 	slot_close(&s->slot);
-	drop_disk(s);
+	/* A tree that is kept is written, in its own time, by the kernel. */
+	if (s->tree_kept) trash_close(k->trash, take_fd(&s->slot.disk_fd));
+	else drop_disk(s);
 	if (s->record.base_id) state_socket_unlink(&k->state, s->record.base_id);
-	r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
-	if (r < 0) (void)err_set(&s->work_err, r, "move the tree to the trash");
+	if (s->tree_kept) {
+		record_sleep(s);
+	} else {
+		r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
+		if (r < 0) (void)err_set(&s->work_err, r, "move the tree to the trash");
+	}
 	/* Never used: the sandbox ended before its directory was moved into place. */
 	if (s->slot.spare[0]) (void)trash_put(k->trash, k->state.spare_fd, s->slot.spare);
 }
@@ -107,6 +128,7 @@ static void begin_clearing(void *ctx)
 
 	sandbox_clear_timer(s);
 	s->clear_tries++;
+	s->tree_kept = s->keeps_tree;
 	s->working++;
 	loop_work(s->keeper->loop, clear, on_cleared, s);
 }
@@ -116,6 +138,14 @@ void ending_advance(struct sandbox *s)
 	if (s->state != SANDBOX_DYING || !s->dead || s->working) return;
 	sandbox_become(s, SANDBOX_CLEARING);
 	begin_clearing(s);
+}
+
+static void tell_end(struct sandbox *s)
+{
+	struct keeper *k = s->keeper;
+
+	if (s->gone_why == GONE_DIED && !s->keeps_tree) lost_add(k->lost, s->record.id, s->gone_text);
+	front_gone(k->front, s->record.id, s->gone_why, s->gone_text);
 }
 
 static void on_cleared(void *ctx)
@@ -131,15 +161,33 @@ static void on_cleared(void *ctx)
 		sandbox_set_timer(s, begin_clearing, CLEAR_RETRY_MS);
 		return;
 	}
+	if (s->tree_kept && !s->keeps_tree) { /* it was removed meanwhile */
+		begin_clearing(s);
+		return;
+	}
 	if (s->work_err.code < 0) log_event(LOG_ERROR, "sandbox_not_cleared", "id", s->record.id, "why", s->work_err.text, NULL);
 	else log_event(LOG_INFO, "sandbox_gone", "id", s->record.id, "why", s->gone_text, NULL);
-	if (!s->silent) front_gone(k->front, s->record.id, s->gone_why, s->gone_text);
+	if (!s->silent) tell_end(s);
 	if (s->has_slot) blocks_give(k->blocks, s->record.base_id);
 	memcpy(id, s->record.id, sizeof id);
-	ending_forget(s);
+	if (s->tree_kept) sandbox_rest(s);
+	else ending_forget(s);
 	if (again) sandbox_create_again(k, id, &wish);
 	keeper_pump(k);
 	keeper_progress(k);
+}
+
+void ending_release(struct sandbox *s)
+{
+	sandbox_clear_timer(s);
+	s->pid_watch = watch_free(s->pid_watch);
+	s->bond_watch = watch_free(s->bond_watch);
+	s->bond = link_free(s->bond);
+	s->pidfd = fd_close(s->pidfd);
+	s->listen_fd = fd_close(s->listen_fd);
+	s->slot.disk_fd = fd_close(s->slot.disk_fd);
+	s->front_fds[0] = fd_close(s->front_fds[0]);
+	s->front_fds[1] = fd_close(s->front_fds[1]);
 }
 
 void ending_forget(struct sandbox *s)
@@ -148,15 +196,7 @@ void ending_forget(struct sandbox *s)
 
 	keeper_drop(k, s);
 	k->in_state[s->state]--;
-	sandbox_clear_timer(s);
-	watch_free(s->pid_watch);
-	watch_free(s->bond_watch);
-	link_free(s->bond);
-	fd_close(s->pidfd);
-	fd_close(s->listen_fd);
-	fd_close(s->slot.disk_fd);
-	fd_close(s->front_fds[0]);
-	fd_close(s->front_fds[1]);
+	ending_release(s);
 	explicit_bzero(&s->record, sizeof s->record);
 	free(s);
 }

@@ -17,10 +17,13 @@
 #include "base/mem.h"
 #include "base/program.h"
 #include "isolation/image_host.h"
+#include "keeper/issued.h"
 #include "keeper/keeper.h"
 #include "keeper/limits.h"
+#include "keeper/lost.h"
 #include "keeper/sandbox.h"
 #include "loop/loop.h"
+#include "wire/greeting.h"
 #include "wire/link.h"
 
 #define READ_BUDGET 64
@@ -99,12 +102,56 @@ static void want(struct front *f)
 
 static void each_attach(struct sandbox *s, void *ctx)
 {
-	auto_close int fd = -1;
+	/* An agent that has not answered yet is a matter of its own: to the front it sleeps, and may be woken. */
+	if (s->state == SANDBOX_ASLEEP || (s->state == SANDBOX_ADOPTING && s->record.id[0])) front_asleep(ctx, s);
+	if (s->state == SANDBOX_LIVE && sandbox_attach(s) < 0)
+		sandbox_end(s, GONE_DIED, "its agent takes no connection");
+}
 
-	if (s->state != SANDBOX_LIVE) return;
-	fd = sandbox_connect_front(s);
-	if (fd >= 0) front_attached(ctx, s, fd);
-	else sandbox_end(s, GONE_DIED, "its agent takes no connection");
+static void each_lost(const char *id, const char *why, void *ctx)
+{
+	front_gone(ctx, id, GONE_DIED, why);
+}
+
+/* Thousands of small ones: as many as fit share a packet. */
+struct issued_packet {
+	struct front *front;
+	struct packet packet;
+	uint8_t room[8192];
+};
+
+static void issued_send(struct issued_packet *p)
+{
+	struct link *link = p->front->link;
+
+	if (p->packet.len && link && link_send(link, &p->packet, NULL, 0) < 0) (void)shutdown(link_fd(link), SHUT_RDWR);
+	p->packet.len = 0;
+}
+
+static void each_issued(const struct issued_wish *wish, void *ctx)
+{
+	struct issued_packet *p = ctx;
+	struct msg_issued m = {
+		.id = wire_text_of(wish->id),
+		.instance = wire_text_of(wish->instance),
+		.memory_bytes = wish->memory_bytes,
+		.pids = wish->pids,
+		.cpu_milli = wish->cpu_milli,
+		.disk_bytes = wish->disk_bytes,
+	};
+
+	if (msg_issued_add(&p->packet, 0, &m) == 0) return;
+	issued_send(p);
+	(void)msg_issued_add(&p->packet, 0, &m);
+}
+
+static void tell_issued(struct front *f)
+{
+	struct issued_packet p = {.front = f};
+
+	p.packet = (struct packet){.bytes = p.room, .room = sizeof p.room};
+	issued_each(f->keeper->issued, each_issued, &p);
+	issued_send(&p);
 }
 
 static void tell_serve(struct front *f)
@@ -125,6 +172,8 @@ static void tell_all(struct front *f)
 		.limit = f->keeper->settings->max_sandboxes, .faults = {.items = &missing, .count = missing ? 1 : 0}};
 
 	FRONT_SEND(f, hello, &hello, NULL, 0);
+	lost_each(f->keeper->lost, each_lost, f);
+	tell_issued(f);
 	keeper_each(f->keeper, each_attach, f);
 	FRONT_SEND(f, ready, &ready, NULL, 0);
 	tell_serve(f);
@@ -220,6 +269,33 @@ static int on_remove(struct front *f, const struct frame *frame)
 	return 0;
 }
 
+static int on_sleep(struct front *f, const struct frame *frame)
+{
+	struct msg_sleep m;
+
+	if (msg_sleep_parse(frame, &m) < 0) return -EPROTO;
+	sandbox_sleep(f->keeper, &m.id);
+	return 0;
+}
+
+static int on_issue(struct front *f, const struct frame *frame)
+{
+	struct issued_wish wish = {0};
+	struct msg_issue m;
+
+	if (msg_issue_parse(frame, &m) < 0) return -EPROTO;
+	/* An instance type that is none is refused when the sandbox is made. */
+	if (!id_is_sandbox(m.id.at, m.id.len) || m.instance.len > INSTANCE_MAX) return -EPROTO;
+	memcpy(wish.id, m.id.at, m.id.len);
+	memcpy(wish.instance, m.instance.at, m.instance.len);
+	wish.memory_bytes = m.memory_bytes;
+	wish.pids = m.pids;
+	wish.cpu_milli = m.cpu_milli;
+	wish.disk_bytes = m.disk_bytes;
+	issued_add(f->keeper->issued, &wish);
+	return 0;
+}
+
 static int on_inspect(struct front *f, const struct frame *frame)
 {
 	struct msg_usage unknown = {.known = 0};
@@ -246,9 +322,13 @@ static int on_park(struct front *f, const struct frame *frame)
 static int on_hello(const struct frame *frame)
 {
 	struct msg_hello m;
+	char why[160];
 
-	if (msg_hello_parse(frame, &m) < 0) return -EPROTO;
-	return m.role == ROLE_FRONT && m.oldest <= WIRE_VERSION && m.version >= WIRE_OLDEST ? 0 : -EPROTO;
+	if (msg_hello_parse(frame, &m) < 0 || m.role != ROLE_FRONT) return -EPROTO;
+	if (wire_agree(&m) >= 0) return 0;
+	wire_disagreement(&m, why, sizeof why);
+	log_event(LOG_ERROR, "front_of_another_build", "why", why, NULL);
+	return -EPROTO;
 }
 
 static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
@@ -265,6 +345,8 @@ static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 		case MSG_create: r = on_create(ctx, &frame); break;
 		case MSG_remove: r = on_remove(ctx, &frame); break;
 		case MSG_inspect: r = on_inspect(ctx, &frame); break;
+		case MSG_sleep: r = on_sleep(ctx, &frame); break;
+		case MSG_issue: r = on_issue(ctx, &frame); break;
 		case MSG_park: r = on_park(ctx, &frame); break;
 		default: r = -EPROTO;
 		}
@@ -297,6 +379,18 @@ void front_attached(struct front *f, const struct sandbox *s, int link_fd_)
 	};
 
 	FRONT_SEND(f, attached, &m, &link_fd_, 1);
+}
+
+void front_asleep(struct front *f, const struct sandbox *s)
+{
+	struct msg_asleep m = {
+		.id = wire_text_of(s->record.id),
+		.run = wire_text_of(s->record.run),
+		.instance = wire_text_of(s->record.instance),
+		.created_ms = s->record.created_ms,
+	};
+
+	FRONT_SEND(f, asleep, &m, NULL, 0);
 }
 
 void front_refused(struct front *f, const char *id, enum refusal why, const char *text)

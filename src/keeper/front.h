@@ -33,6 +33,7 @@ void front_stop(struct front *f, uint64_t patience_ms, on_front_stopped *on_stop
 
 /* To whichever front there is; with none, nothing is lost: the next one is told everything at its start. */
 void front_attached(struct front *f, const struct sandbox *s, int link_fd);
+void front_asleep(struct front *f, const struct sandbox *s);
 void front_refused(struct front *f, const char *id, enum refusal why, const char *text);
 void front_gone(struct front *f, const char *id, enum gone_why why, const char *text);
 void front_usage(struct front *f, const struct msg_usage *usage);

@@ -15,15 +15,19 @@
 #include "isolation/quota.h"
 #include "keeper/blocks.h"
 #include "keeper/front.h"
+#include "keeper/issued.h"
+#include "keeper/lost.h"
 #include "keeper/parking.h"
 #include "keeper/sandbox.h"
 #include "keeper/slots.h"
 #include "keeper/sweep.h"
+#include "keeper/syncing.h"
 #include "keeper/trash.h"
 #include "loop/loop.h"
 
 #define FRONT_PATIENCE_MS 3000
 #define TRASH_PATIENCE_MS 5000
+#define SWEEP_WAIT_MS     150   /* hundreds of agents answer within it */
 
 /* ---- the sandboxes there are ---- */
 
@@ -73,7 +77,7 @@ unsigned keeper_count(const struct keeper *k)
 	unsigned count = 0;
 
 	for (size_t i = 0; i < SANDBOX_STATES; i++) count += k->in_state[i];
-	return count;
+	return count - k->in_state[SANDBOX_ASLEEP];
 }
 
 unsigned keeper_count_staying(const struct keeper *k)
@@ -151,11 +155,26 @@ static void begin_serving(struct keeper *k)
 	keeper_stop(k, true);
 }
 
+/* An agent that hangs costs its own sandbox some time, and the others next to none. */
+static void on_sweep_due(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	if (k->phase == KEEPER_SWEEPING) begin_serving(k);
+}
+
+static void wait_for_agents(struct keeper *k)
+{
+	k->sweep_due = timer_new(k->loop, on_sweep_due, k);
+	timer_set(k->sweep_due, SWEEP_WAIT_MS);
+}
+
 static void each_end(struct sandbox *s, void *ctx)
 {
 	struct err e = {.code = -ECANCELED, .text = "the server is stopping"};
 
 	(void)ctx;
+	if (s->state == SANDBOX_ASLEEP) return;
 	if (s->state == SANDBOX_WAITING) sandbox_refuse(s, &e);
 	else sandbox_end(s, GONE_REMOVED, "the server is stopping");
 }
@@ -186,6 +205,7 @@ void keeper_progress(struct keeper *k)
 	case KEEPER_STOPPING: return;
 	case KEEPER_SWEEPING:
 		if (!k->in_state[SANDBOX_ADOPTING]) begin_serving(k);
+		else if (!k->sweep_due) wait_for_agents(k);
 		return;
 	case KEEPER_EMPTYING:
 		if (k->keep || (keeper_count(k) == 0 && !slots_busy(k->slots))) loop_stop(k->loop);
@@ -224,6 +244,10 @@ static int open_parts(struct keeper *k, struct err *e)
 	if (r == 0) r = trash_new(k->state.trash_fd, &k->trash, e);
 	if (r == 0) r = quota_open(k->settings->disk_quota, k->state.images_fd, &k->quota, e);
 	if (r == 0) tell_quota(k->quota);
+	if (r == 0) r = issued_open(k->state.dir_fd, &k->issued, e);
+	k->lost = lost_new();
+	k->syncing = syncing_new(k->loop);
+	k->admission = (struct admission){.reserves = k->settings->reserves, .dir_fd = k->state.dir_fd};
 	return r;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/id.h"
 #include "isolation/slot.h"
+#include "keeper/admission.h"
 #include "keeper/ahead.h"
 #include "keeper/state.h"
 
@@ -23,12 +24,16 @@ struct blocks;
 struct cgroups;
 struct err;
 struct front;
+struct issued;
 struct loop;
+struct lost;
 struct parking;
 struct quota;
 struct sandbox;
 struct slots;
+struct syncing;
 struct trash;
+struct timer;
 struct watch;
 
 #define KEEPER_LISTEN_MAX 8
@@ -40,6 +45,8 @@ struct keeper_settings {
 	const char *disk_quota;         /* see quota_open() */
 	unsigned max_sandboxes, parked;
 	bool keep_sandboxes;            /* a stop leaves them alive */
+	bool sleeps;                    /* trees outlive their processes: idle, stopped or crashed, a sandbox falls asleep */
+	struct reserves reserves;
 	uid_t front_uid;
 	gid_t front_gid;
 	int config_fd;                  /* for the front */
@@ -59,12 +66,13 @@ enum sandbox_state {
 	SANDBOX_LIVE,
 	SANDBOX_DYING,
 	SANDBOX_CLEARING,
+	SANDBOX_ASLEEP,
 };
-#define SANDBOX_STATES 9
+#define SANDBOX_STATES 10
 
 enum keeper_phase {
 	KEEPER_STARTING,        /* reading the records */
-	KEEPER_SWEEPING,        /* waiting for the agents to answer */
+	KEEPER_SWEEPING,        /* waiting, a moment, for the agents to answer */
 	KEEPER_SERVING,
 	KEEPER_STOPPING,        /* first the front, */
 	KEEPER_EMPTYING,        /* then the sandboxes */
@@ -84,7 +92,12 @@ struct keeper {
 	struct parking *parking;
 	struct slots *slots;
 	struct front *front;
+	struct issued *issued;
+	struct lost *lost;
+	struct syncing *syncing;
+	struct admission admission;
 	struct watch *serve_watch;
+	struct timer *sweep_due;        /* who has not answered by then is served without */
 	bool keep;                      /* while stopping: leave the sandboxes alive */
 	int result;                     /* why the loop ended: 0, or negative when serving was not possible */
 
@@ -119,7 +132,7 @@ struct sandbox *keeper_find_next(const struct sandbox *s);
 void keeper_add(struct keeper *k, struct sandbox *s);
 void keeper_drop(struct keeper *k, struct sandbox *s);
 
-/* How many there are in whatever state, and how many that are not on their way out. */
+/* How many there are in whatever state but asleep, and how many that are not on their way out. */
 unsigned keeper_count(const struct keeper *k);
 unsigned keeper_count_staying(const struct keeper *k);
 

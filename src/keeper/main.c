@@ -55,6 +55,10 @@ static int settle(const struct config *c, const char *listen_count, struct keepe
 							    : c->max_sandboxes,
 		.parked = c->parked,
 		.keep_sandboxes = c->keep_sandboxes,
+		.sleeps = c->sleep_after > 0,
+		.reserves = {.memory_bytes = c->memory_reserve,
+			     .disk_bytes = c->disk_reserve,
+			     .processes = c->process_reserve},
 		.config_fd = CONFIG_FD,
 		.serve_fd = SERVE_FD,
 		.listen_count = count,
@@ -116,6 +120,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
 	program_raise_fd_limit();
+	/* Most of them wait for the kernel most of the time. */
+	(void)setenv("UV_THREADPOOL_SIZE", "8", 1);
 	if (settle(&config, argv[1], &settings, &e) < 0) fail(&e);
 	/* The key is the front's business; the keeper never looks at it. */
 	explicit_bzero(config.api_key, strlen(config.api_key));

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define FIRST_LINE "tombolo-record 3"
+#define FIRST_LINE "tombolo-record 4"
 #define NOBODYS    "-"          /* in place of an id */
 
 static void format_hex(const uint8_t *bytes, size_t len, char *out)
@@ -26,11 +26,11 @@ size_t record_format(const struct record *rec, char text[RECORD_MAX])
 	return (size_t)snprintf(text, RECORD_MAX,
 	                        FIRST_LINE "\nid %s\nrun %s\ninstance %s\nbase_id %u\npid %d\npid_start %llu\n"
 	                        "boot %s\ncookie %s\ncreated_ms %llu\n"
-	                        "memory_bytes %llu\npids %u\ncpu_milli %u\ndisk_bytes %llu\n",
+	                        "memory_bytes %llu\npids %u\ncpu_milli %u\ndisk_bytes %llu\nasleep %d\n",
 	                        rec->id[0] ? rec->id : NOBODYS, rec->run, rec->instance, rec->base_id, rec->pid,
 	                        (unsigned long long)rec->pid_start, rec->boot, cookie, (unsigned long long)rec->created_ms,
 	                        (unsigned long long)rec->own.memory_bytes, rec->own.pids, rec->own.cpu_milli,
-	                        (unsigned long long)rec->own.disk_bytes);
+	                        (unsigned long long)rec->own.disk_bytes, rec->asleep);
 }
 
 /* ---- reading ---- */
@@ -131,7 +131,7 @@ int record_parse(const char *text, size_t len, struct record *ret, struct err *e
 	if (len > RECORD_MAX || memchr(text, '\0', len)) return err_say(e, -EINVAL, "too long, or not a text");
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	if (strcmp(next_value(&l, "tombolo-record"), "3") != 0) judge(&l, false, "tombolo-record");
+	if (strcmp(next_value(&l, "tombolo-record"), "4") != 0) judge(&l, false, "tombolo-record");
 	next_id(&l, rec.id);
 	next_uuid(&l, "run", rec.run);
 	next_instance(&l, rec.instance);
@@ -146,6 +146,7 @@ int record_parse(const char *text, size_t len, struct record *ret, struct err *e
 	rec.own.pids = (uint32_t)next_number(&l, "pids", 0, UINT32_MAX);
 	rec.own.cpu_milli = (uint32_t)next_number(&l, "cpu_milli", 0, UINT32_MAX);
 	rec.own.disk_bytes = next_number(&l, "disk_bytes", 0, UINT64_MAX);
+	rec.asleep = next_number(&l, "asleep", 0, 1);
 	if (!l.failed && *l.at) l.failed = err_say(e, -EINVAL, "something follows the last line");
 	if (l.failed) return l.failed;
 	*ret = rec;

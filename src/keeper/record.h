@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,6 +31,7 @@ struct record {
 	uint8_t cookie[RECORD_COOKIE];
 	uint64_t created_ms;            /* wall clock */
 	struct limits own;              /* in place of the instance type's; 0: as that says */
+	bool asleep;                    /* there is no agent, and none is missing: only the tree */
 };
 
 /* The file's text. Its length. */

@@ -21,12 +21,15 @@
 #include "keeper/keeper.h"
 #include "keeper/parking.h"
 #include "keeper/process.h"
+#include "keeper/syncing.h"
+#include "keeper/trash.h"
 #include "loop/loop.h"
+#include "wire/greeting.h"
 #include "wire/link.h"
 
 #define LINE_WAIT_MS  20000     /* in the line */
 #define BIND_WAIT_MS  10000
-#define ADOPT_WAIT_MS 3000
+#define ADOPT_WAIT_MS 20000     /* nobody else waits for it */
 #define READ_BUDGET   16
 
 static void on_bond_ready(void *ctx, unsigned events);
@@ -52,15 +55,24 @@ void sandbox_clear_timer(struct sandbox *s)
 	s->timer = timer_free(s->timer);
 }
 
+void sandbox_init(struct sandbox *s)
+{
+	s->has_slot = s->silent = s->again = s->wakes = false;
+	s->clear_tries = 0;
+	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};
+	s->pidfd = s->listen_fd = s->front_fds[0] = s->front_fds[1] = -1;
+	s->limits = (struct limits_of){.phase = LIMITS_NONE};
+	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++) s->limits.fds[i] = -1;
+	s->dead = true;
+}
+
 static struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbox_state state)
 {
 	struct sandbox *s = mem_new(sizeof *s);
 
 	s->keeper = k;
 	s->state = state;
-	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};
-	s->pidfd = s->listen_fd = s->front_fds[0] = s->front_fds[1] = -1;
-	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++) s->limits.fds[i] = -1;
+	sandbox_init(s);
 	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
 	k->in_state[state]++;
 	keeper_add(k, s);
@@ -100,20 +112,27 @@ static struct sandbox **place_in_line(struct keeper *k, const char *id)
 	return at;
 }
 
-void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish)
+void sandbox_get_in_line(struct sandbox *s)
 {
-	struct sandbox **at = place_in_line(k, id), *s = sandbox_new(k, id, SANDBOX_WAITING);
+	struct keeper *k = s->keeper;
+	struct sandbox **at = place_in_line(k, s->record.id);
 
-	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
-	s->record.own = wish->own;
-	s->dead = true;
 	s->next_waiting = *at;
 	*at = s;
 	if (!s->next_waiting) k->waiting_last = &s->next_waiting;
 	sandbox_set_timer(s, on_line_too_long, LINE_WAIT_MS);
 }
 
-static void leave_line(struct sandbox *s)
+void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish)
+{
+	struct sandbox *s = sandbox_new(k, id, SANDBOX_WAITING);
+
+	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
+	s->record.own = wish->own;
+	sandbox_get_in_line(s);
+}
+
+void sandbox_leave_line(struct sandbox *s)
 {
 	struct keeper *k = s->keeper;
 	struct sandbox **at = &k->waiting;
@@ -140,8 +159,9 @@ void sandbox_give_up(struct sandbox *s)
 {
 	s->silent = true;
 	if (s->state == SANDBOX_WAITING) {
-		leave_line(s);
-		ending_forget(s);
+		sandbox_leave_line(s);
+		if (s->keeps_tree) sandbox_rest(s);
+		else ending_forget(s);
 		return;
 	}
 	sandbox_end(s, GONE_REMOVED, "");
@@ -171,15 +191,41 @@ static int fit_disk(struct sandbox *s, int dir_fd, struct err *e)
 	return slot_make_disk(&s->slot, quota, dir_fd, limits.disk_bytes, e);
 }
 
-static int place_files(struct sandbox *s, struct err *e)
+/* The tree it slept on takes the place of the empty one that its slot came with. */
+static int place_old_tree(struct sandbox *s, struct err *e)
+{
+	const struct state *state = &s->keeper->state;
+	auto_close int dir_fd = sandbox_open_dir(s);
+
+	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
+	auto_close int spare_fd = openat(state->spare_fd, s->slot.spare, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->slot.data_tree_fd = fd_close(s->slot.data_tree_fd);
+	quota_drop(s->keeper->quota, spare_fd, s->slot.disk_fd);
+	s->slot.disk_fd = fd_close(s->slot.disk_fd);
+	int r = quota_reopen(s->keeper->quota, dir_fd, &s->slot.disk_fd, e);
+	if (r < 0) return r;
+	(void)trash_put(s->keeper->trash, state->spare_fd, s->slot.spare);
+	return data_tree_open(s->slot.disk_fd, s->slot.kit.userns_fd, &s->slot.data_tree_fd, e);
+}
+
+static int place_new_tree(struct sandbox *s, struct err *e)
 {
 	const struct state *state = &s->keeper->state;
 
 	if (renameat2(state->spare_fd, s->slot.spare, state->sandboxes_fd, s->record.run, RENAME_NOREPLACE) < 0)
 		return err_set(e, -errno, "move the sandbox's directory into place");
+	return 0;
+}
+
+static int place_files(struct sandbox *s, struct err *e)
+{
+	const struct state *state = &s->keeper->state;
+	int r = s->wakes ? place_old_tree(s, e) : place_new_tree(s, e);
+
+	if (r < 0) return r;
 	auto_close int dir_fd = sandbox_open_dir(s);
 	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
-	int r = fit_disk(s, dir_fd, e);
+	if (!s->wakes) r = fit_disk(s, dir_fd, e);
 	if (r == 0) r = record_write(dir_fd, &s->record, e);
 	if (r < 0) return r;
 	s->listen_fd = state_socket_bind(state, s->record.base_id);
@@ -252,7 +298,7 @@ void sandbox_place(struct sandbox *s)
 	struct record *rec = &s->record;
 	struct parked agent;
 
-	leave_line(s);
+	sandbox_leave_line(s);
 	sandbox_become(s, SANDBOX_PLACING);
 	slots_take(k->slots, &s->slot);
 	parking_take(k->parking, &agent);
@@ -261,9 +307,13 @@ void sandbox_place(struct sandbox *s)
 	rec->base_id = s->slot.base_id;
 	rec->pid = agent.pid;
 	rec->pid_start = agent.start;
-	rec->created_ms = clock_wall_ms();
+	rec->asleep = false;
 	memcpy(rec->boot, k->boot, sizeof rec->boot);
-	id_make_uuid(rec->run);
+	s->wakes = rec->run[0];
+	if (!s->wakes) {
+		rec->created_ms = clock_wall_ms();
+		id_make_uuid(rec->run);
+	}
 	id_random(rec->cookie, sizeof rec->cookie);
 	hold_agent(s, agent.pidfd);
 	hold_bond(s, agent.bond_fd);
@@ -273,14 +323,12 @@ void sandbox_place(struct sandbox *s)
 
 /* ---- alive ---- */
 
-/* On a work thread: what nobody waits for. Closing a kit may cost a grace period, fsync much more. */
+/* On a work thread, because closing a kit may cost a grace period: what nobody waits for. */
 static void settle(void *ctx)
 {
 	struct sandbox *s = ctx;
-	auto_close int dir_fd = sandbox_open_dir(s);
 
 	slot_close(&s->slot);
-	if (dir_fd >= 0) (void)record_sync(dir_fd);
 }
 
 static void on_settled(void *ctx)
@@ -294,6 +342,8 @@ static void on_settled(void *ctx)
 void sandbox_hand_over(struct sandbox *s)
 {
 	sandbox_become(s, SANDBOX_LIVE);
+	s->keeps_tree = s->keeper->settings->sleeps;
+	syncing_add(s->keeper->syncing, sandbox_open_dir(s));
 	front_attached(s->keeper->front, s, s->front_fds[0]);
 	s->front_fds[0] = fd_close(s->front_fds[0]);
 	log_event(LOG_INFO, "sandbox_created", "id", s->record.id, "instance", s->record.instance, NULL);
@@ -317,8 +367,12 @@ static void come_back(struct sandbox *s)
 
 	sandbox_clear_timer(s);
 	sandbox_become(s, s->record.id[0] ? SANDBOX_LIVE : SANDBOX_PARKED);
+	s->keeps_tree = s->record.id[0] && s->keeper->settings->sleeps;
 	if (cgroup_usage(s->keeper->cgroups, s->record.run, &usage) == 0) s->limits.phase = LIMITS_MADE;
 	log_event(LOG_INFO, "sandbox_adopted", "id", s->record.id, NULL);
+	/* The front that began without it. */
+	if (s->keeper->phase == KEEPER_SERVING && s->state == SANDBOX_LIVE && sandbox_attach(s) < 0)
+		sandbox_end(s, GONE_DIED, "its agent takes no connection");
 	keeper_progress(s->keeper);
 }
 
@@ -339,12 +393,27 @@ static int on_bound(struct sandbox *s, const struct frame *f)
 	return 0;
 }
 
+static int on_hello(struct sandbox *s, const struct frame *f)
+{
+	struct msg_hello m;
+	char why[160];
+
+	if (msg_hello_parse(f, &m) < 0 || m.role != ROLE_AGENT) return -EPROTO;
+	if (s->state != SANDBOX_ADOPTING) return 0;
+	if (wire_agree(&m) >= 0) {
+		come_back(s);
+		return 0;
+	}
+	wire_disagreement(&m, why, sizeof why);
+	log_event(LOG_ERROR, "agent_of_another_build", "id", s->record.id, "why", why, NULL);
+	sandbox_end(s, GONE_DIED, "its agent is of a build that this server cannot talk to");
+	return 0;
+}
+
 static int on_bond_frame(struct sandbox *s, const struct frame *f)
 {
 	switch (f->type) {
-	case MSG_hello:
-		if (s->state == SANDBOX_ADOPTING) come_back(s);
-		return 0;
+	case MSG_hello: return on_hello(s, f);
 	case MSG_bound: return on_bound(s, f);
 	case MSG_limits_wanted:
 		if (s->state == SANDBOX_LIVE) limits_want(s);
@@ -424,6 +493,15 @@ int sandbox_connect_front(const struct sandbox *s)
 	return r < 0 ? r : take_fd(&fd);
 }
 
+int sandbox_attach(struct sandbox *s)
+{
+	auto_close int fd = sandbox_connect_front(s);
+
+	if (fd < 0) return fd;
+	front_attached(s->keeper->front, s, fd);
+	return 0;
+}
+
 static void on_adopt_too_slow(void *ctx)
 {
 	sandbox_end(ctx, GONE_DIED, "its agent does not answer");
@@ -434,6 +512,11 @@ void sandbox_adopt(struct keeper *k, const struct record *rec, bool has_slot, in
 	struct sandbox *s = sandbox_new(k, rec->id, SANDBOX_ADOPTING);
 
 	s->record = *rec;
+	if (rec->asleep) {
+		sandbox_rest(s);
+		return;
+	}
+	s->keeps_tree = rec->id[0] && k->settings->sleeps;
 	s->has_slot = has_slot;
 	s->dead = pidfd < 0;
 	if (pidfd >= 0) hold_agent(s, pidfd);

@@ -7,6 +7,7 @@
  *   and slot                itself      PARKED ──> CLAIMING       dead
  *                                       nobody's yet (ahead.h)
  *
+ * One whose tree outlives its processes goes from CLEARING to ASLEEP, and at the next wish for it to WAITING (sleep.c).
  * After a restart a recorded one begins as ADOPTING (connected, no answer yet) and becomes LIVE (or PARKED), or goes to DYING.
  * Every state can go to DYING; what runs on a work thread just then is waited for before CLEARING begins. The id may come
  * late and be used again by a successor: on the host a sandbox is called by its run.
@@ -60,6 +61,9 @@ struct sandbox {
 	/* The end. */
 	bool dead;                      /* the agent is reaped, or there never was one */
 	bool silent;                    /* the front has its answer already: no `gone` */
+	bool keeps_tree;                /* ASLEEP is next, not the end */
+	bool wakes;                     /* on its way up from there */
+	bool tree_kept;                 /* what the last clearing did */
 	bool again;                     /* create it again when it is gone, as AGAIN_WISH */
 	struct wish again_wish;
 	unsigned clear_tries;
@@ -70,6 +74,15 @@ struct sandbox {
 /* `create` and `remove` of the front: the fields are judged here. Every answer goes through front.h. */
 void sandbox_create(struct keeper *k, const struct msg_create *m);
 void sandbox_remove(struct keeper *k, const struct wire_text *id);
+
+/* `sleep` of the front. */
+void sandbox_sleep(struct keeper *k, const struct wire_text *id);
+
+/* S, which is ASLEEP, gets in line. */
+void sandbox_wake(struct sandbox *s);
+
+/* Cleared, or never woken: ASLEEP, and the front is told. */
+void sandbox_rest(struct sandbox *s);
 
 /* Out of the line, with what it waited for at hand. */
 void sandbox_place(struct sandbox *s);
@@ -85,6 +98,13 @@ void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish);
 
 /* It is contained and has its id: LIVE, and the front gets its link. */
 void sandbox_hand_over(struct sandbox *s);
+
+/* In line: what it waits for is handed out by keeper_pump(). */
+void sandbox_get_in_line(struct sandbox *s);
+void sandbox_leave_line(struct sandbox *s);
+
+/* A sandbox as one that was made but has nothing yet. */
+void sandbox_init(struct sandbox *s);
 
 /* sandboxes/RUN, or -errno. Any thread. */
 int sandbox_open_dir(const struct sandbox *s);
@@ -110,6 +130,9 @@ void sandbox_clear_timer(struct sandbox *s);
 
 /* A new connection to its agent for a new front; it has said hello with the cookie. A descriptor or -errno. */
 int sandbox_connect_front(const struct sandbox *s);
+
+/* A living one that comes too late for the start of a front, or whose link was lost, gets one. -errno: it takes none. */
+int sandbox_attach(struct sandbox *s);
 
 /* Says hello with the cookie as ROLE on a connected socket. */
 int sandbox_greet(const struct record *rec, int fd, enum wire_role role);

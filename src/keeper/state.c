@@ -46,8 +46,9 @@ int state_open(const char *path, struct state *ret, struct err *e)
 	int r;
 
 	if (!realpath(path, ret->path)) return err_set(e, -errno, "open the state directory '%s'", path);
-	auto_close int dir_fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir_fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0) return err_set(e, -errno, "open the state directory '%s'", path);
+	ret->dir_fd = dir_fd;
 	r = load_name(dir_fd, ret->name, e);
 	if (r == 0) r = open_part(dir_fd, "sandboxes", &ret->sandboxes_fd, e);
 	if (r == 0) r = open_part(dir_fd, "spare", &ret->spare_fd, e);

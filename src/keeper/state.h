@@ -11,6 +11,7 @@ struct err;
 struct state {
 	char path[PATH_MAX];            /* absolute, without links */
 	char name[STATE_NAME_LEN + 1];  /* [a-z2-7], made once: tells this server's cgroups from another's */
+	int dir_fd;
 	int sandboxes_fd;               /* sandboxes/RUN/record, sandboxes/RUN/data/{upper,work} */
 	int spare_fd;                   /* spare/BASE/data/{upper,work}: directories for the next sandboxes */
 	int run_fd;                     /* run/BASE.sock */

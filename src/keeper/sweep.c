@@ -66,6 +66,10 @@ static void sweep_sandbox(struct keeper *k, const char *run)
 		(void)trash_put(k->trash, k->state.sandboxes_fd, run);
 		return;
 	}
+	if (rec.asleep) {
+		sandbox_adopt(k, &rec, false, -1, -1);
+		return;
+	}
 	has_slot = blocks_take_this(k->blocks, rec.base_id) == 0;
 	/* Of another boot: the pid is somebody else's by now. */
 	if (strcmp(rec.boot, k->boot) == 0) pidfd = process_open(rec.pid, rec.pid_start);

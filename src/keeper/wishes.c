@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "isolation/instance.h"
 #include "keeper/ahead.h"
 #include "keeper/front.h"
+#include "keeper/issued.h"
 #include "keeper/keeper.h"
+#include "keeper/lost.h"
 
 /* Who asks for a place that is being cleared waits for that. */
 static void ask_again(struct sandbox *s, const struct wish *wish)
@@ -24,13 +27,9 @@ static void ask_again(struct sandbox *s, const struct wish *wish)
 /* The front lost its link to this one: here is another. */
 static void attach_again(struct sandbox *s)
 {
-	auto_close int fd = sandbox_connect_front(s);
 	struct wish same = {.own = s->record.own};
 
-	if (fd >= 0) {
-		front_attached(s->keeper->front, s, fd);
-		return;
-	}
+	if (sandbox_attach(s) == 0) return;
 	sandbox_end(s, GONE_DIED, "its agent takes no connection");
 	memcpy(same.instance, s->record.instance, sizeof same.instance);
 	ask_again(s, &same);
@@ -48,6 +47,7 @@ static void create_over(struct sandbox *old, const struct wish *wish)
 	case SANDBOX_LIVE: attach_again(old); return;
 	case SANDBOX_DYING:
 	case SANDBOX_CLEARING: ask_again(old, wish); return;
+	case SANDBOX_ASLEEP: return; /* is woken like a new one is made */
 	}
 }
 
@@ -56,24 +56,31 @@ static void create(struct keeper *k, const char *id, const struct wish *wish)
 {
 	unsigned max = k->settings->max_sandboxes, now;
 	struct sandbox *old = keeper_find(k, id);
-	char text[96];
+	char text[200];
 
 	if (k->phase != KEEPER_SERVING) {
 		front_refused(k->front, id, REFUSED_BACKEND, "the server is stopping");
 		return;
 	}
-	if (old) {
+	if (old && old->state != SANDBOX_ASLEEP) {
 		create_over(old, wish);
 		return;
 	}
-	if (ahead_claim(k, id, wish)) return;
+	lost_forget(k->lost, id);
+	if (!old && ahead_claim(k, id, wish)) return;
 	now = keeper_count_staying(k);
 	if (now >= max && !ahead_make_room(k)) {
 		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
 		front_refused(k->front, id, REFUSED_CAPACITY, text);
 		return;
 	}
-	sandbox_line_up(k, id, wish);
+	if (!admission_allows(&k->admission, clock_ms(), text, sizeof text)) {
+		log_event(LOG_WARN, "sandbox_not_admitted", "id", id, "why", text, NULL);
+		front_refused(k->front, id, REFUSED_CAPACITY, text);
+		return;
+	}
+	if (old) sandbox_wake(old);
+	else sandbox_line_up(k, id, wish);
 	keeper_pump(k);
 }
 
@@ -121,12 +128,22 @@ void sandbox_remove(struct keeper *k, const struct wire_text *id)
 	struct sandbox *s = id_is_sandbox(id->at, id->len) ? keeper_find(k, id->at) : NULL;
 	struct err e = {.code = -ECANCELED, .text = "it was removed while it was being made"};
 
+	if (id_is_sandbox(id->at, id->len)) {
+		issued_forget(k->issued, id->at);
+		lost_forget(k->lost, id->at);
+	}
 	if (!s) {
 		front_gone(k->front, id->at, GONE_REMOVED, "");
 		return;
 	}
+	s->keeps_tree = false;
 	switch (s->state) {
 	case SANDBOX_WAITING:
+		if (s->record.run[0]) { /* it was to be woken: there is a tree */
+			sandbox_leave_line(s);
+			sandbox_end(s, GONE_REMOVED, "");
+			return;
+		}
 		front_gone(k->front, id->at, GONE_REMOVED, "");
 		sandbox_refuse(s, &e);
 		return;
@@ -138,6 +155,7 @@ void sandbox_remove(struct keeper *k, const struct wire_text *id)
 		return;
 	case SANDBOX_PARKED:
 	case SANDBOX_ADOPTING:
+	case SANDBOX_ASLEEP:
 	case SANDBOX_LIVE: sandbox_end(s, GONE_REMOVED, ""); return;
 	case SANDBOX_DYING:
 	case SANDBOX_CLEARING:

@@ -66,16 +66,16 @@ void answer_no_route(struct exchange *x, const char *path)
 
 void answer_not_started(struct request *rq, const struct sandbox_outcome *outcome)
 {
-	struct sandboxes *all = rq->routes->sandboxes;
+	static const char limit_reached[] = "instance limit reached";
 	char message[512];
 
 	switch (outcome->refused) {
 	case REFUSED_CAPACITY:
-		(void)snprintf(message, sizeof message,
-			       "Cannot start container: instance limit reached (%u/%u). Delete sandboxes "
-			       "that are no longer "
-			       "needed, or raise max-sandboxes.",
-			       sandboxes_count(all), sandboxes_limit(all));
+		(void)snprintf(message, sizeof message, "Cannot start container: %s. Delete sandboxes that are no longer needed, or %s.",
+			       outcome->text,
+			       strncmp(outcome->text, limit_reached, sizeof limit_reached - 1) == 0
+				       ? "raise max-sandboxes"
+				       : "make room on the host");
 		http_reply_error(rq->x, 503, "capacity_exceeded", message);
 		return;
 	case REFUSED_INSTANCE:

@@ -148,7 +148,8 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 /* HEAD does not start a sandbox: where there is none there are no files. */
 static bool starts(const struct request *rq)
 {
-	return rq->match.route->sandbox == STARTS || sandboxes_find(rq->routes->sandboxes, rq->match.id);
+	return rq->match.route->sandbox == STARTS || 
+	       sandboxes_state(rq->routes->sandboxes, rq->match.id) != SANDBOX_ABSENT;
 }
 
 void handle_file_get(struct request *rq)

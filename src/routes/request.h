@@ -16,6 +16,7 @@ struct routes {
 };
 
 struct request {
+	struct sandbox *used; /* what it keeps awake; NULL: nothing */
 	struct routes *routes;
 	struct exchange *x;
 	enum profile profile;

@@ -46,6 +46,21 @@ struct routes *routes_free(struct routes *r)
 }
 
 /* API.md 1.1, in its order. */
+/* Who only asks how a sandbox is does not keep it awake, or monitoring would keep all of them. */
+static bool keeps_awake(const struct router_match *m)
+{
+	return m->id[0] && m->route->handler != handle_sandbox_running &&
+	       m->route->handler != handle_sandbox_inspect;
+}
+
+static void request_free(void *data)
+{
+	struct request *rq = data;
+
+	sandbox_unuse(rq->used);
+	free(rq);
+}
+
 void routes_on_request(struct exchange *x, void *ctx)
 {
 	struct routes *routes = ctx;
@@ -56,7 +71,7 @@ void routes_on_request(struct exchange *x, void *ctx)
 	rq->routes = routes;
 	rq->x = x;
 	rq->profile = routes->settings.profiles[http_listener(x)];
-	http_set_data(x, rq, free);
+	http_set_data(x, rq, request_free);
 	path = router_strip_profile(http_path(x), &rq->profile);
 	verdict = router_match(http_method(x), path, rq->profile, &rq->match);
 	if (verdict == ROUTER_BAD_ID) {
@@ -72,6 +87,8 @@ void routes_on_request(struct exchange *x, void *ctx)
 		answer_no_route(x, path);
 		return;
 	}
+	if (keeps_awake(&rq->match))
+		rq->used = sandboxes_use(routes->sandboxes, rq->match.id);
 	rq->match.route->handler(rq);
 }
 

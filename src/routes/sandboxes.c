@@ -1,4 +1,6 @@
 /* sandboxes.c - /v1/sandbox and /v1/sandbox/:id: make a name, look, delete. */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
@@ -90,7 +92,9 @@ static const char *state_name(enum sandbox_state state)
 	case SANDBOX_ABSENT: return "absent";
 	case SANDBOX_MAKING: return "starting";
 	case SANDBOX_LIVE: return "running";
-	case SANDBOX_REMOVING: return "stopping";
+	case SANDBOX_REMOVING:
+	case SANDBOX_FALLING_ASLEEP: return "stopping";
+	case SANDBOX_ASLEEP: return "asleep";
 	}
 	return "";
 }
@@ -100,7 +104,7 @@ static json_t *json_of_sandbox(const struct sandbox *sb)
 	char created[CLOCK_ISO_SIZE];
 
 	clock_iso(sandbox_created_ms(sb), created);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state", state_name(SANDBOX_LIVE),
+	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state", state_name(sandbox_state(sb)),
 			 "instance", sandbox_instance(sb), "instanceId", sandbox_run(sb), "createdAt",
 			 created);
 }
@@ -150,12 +154,33 @@ static void on_usage(void *ctx, const struct sandbox_outcome *outcome)
 	answer_json(rq->x, 200, json);
 }
 
+/* One that ended by itself is worth a word. */
+static void answer_no_sandbox(struct request *rq)
+{
+	const char *why = sandboxes_lost(rq->routes->sandboxes, rq->match.id);
+	char hint[256];
+
+	if (!why) {
+		http_reply_error(rq->x, 404, "not_found", "Sandbox not found");
+		return;
+	}
+	(void)snprintf(hint, sizeof hint, "It was lost: %s. The next command under this id gets a new one.", why);
+	answer_json(rq->x, 404,
+		    json_pack("{s:s, s:s, s:o}", "error", "Sandbox not found", "code", "not_found", "hint",
+			      json_of_text(hint, strlen(hint))));
+}
+
 void handle_sandbox_inspect(struct request *rq)
 {
 	struct sandboxes *all = rq->routes->sandboxes;
 	enum sandbox_state state = sandboxes_state(all, rq->match.id);
+	struct sandbox *sleeper = sandboxes_sleeper(all, rq->match.id);
 	struct asking *a;
 
+	if (sleeper) {
+		answer_json(rq->x, 200, json_of_sandbox(sleeper));
+		return;
+	}
 	if (state == SANDBOX_LIVE) {
 		a = asking_new(rq);
 		a->wait = sandboxes_inspect(all, rq->match.id, on_usage, a);
@@ -164,7 +189,7 @@ void handle_sandbox_inspect(struct request *rq)
 		return;
 	}
 	if (state == SANDBOX_ABSENT && !sandboxes_issued(all, rq->match.id)) {
-		http_reply_error(rq->x, 404, "not_found", "Sandbox not found");
+		answer_no_sandbox(rq);
 		return;
 	}
 	answer_json(rq->x, 200,
@@ -220,9 +245,10 @@ void handle_sandbox_running(struct request *rq)
 	struct sandboxes *all = rq->routes->sandboxes;
 	enum sandbox_state state = sandboxes_state(all, rq->match.id);
 	bool runs = state == SANDBOX_LIVE || state == SANDBOX_MAKING;
+	bool asleep = state == SANDBOX_ASLEEP || state == SANDBOX_FALLING_ASLEEP;
 
 	switch (rq->profile) {
-	case PROFILE_UNION: answer_running(rq, runs || sandboxes_issued(all, rq->match.id)); return;
+	case PROFILE_UNION: answer_running(rq, runs || asleep || sandboxes_issued(all, rq->match.id)); return;
 	case PROFILE_NEXT: answer_running(rq, state == SANDBOX_LIVE); return;
 	case PROFILE_LEGACY:
 	case PROFILE_STABLE:

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "isolation/cgroup.h"
 #include "loop/loop.h"
+#include "wire/greeting.h"
 #include "wire/link.h"
 
 #define PACKETS_A_TURN 64
@@ -58,7 +59,7 @@ static int on_hello(const struct frame *f)
 	struct msg_hello m;
 
 	if (msg_hello_parse(f, &m) < 0 || m.role != ROLE_KEEPER) return -EPROTO;
-	return m.oldest > WIRE_VERSION || m.version < WIRE_OLDEST ? -EPROTO : 0;
+	return wire_agree(&m) < 0 ? -EPROTO : 0;
 }
 
 static int on_attached(struct control *c, const struct frame *f, int *fds, size_t fd_count)
@@ -116,6 +117,24 @@ static int on_parked(struct control *c, const struct frame *f)
 	return 0;
 }
 
+static int on_asleep(struct control *c, const struct frame *f)
+{
+	struct msg_asleep m;
+
+	if (msg_asleep_parse(f, &m) < 0 || !is_id(&m.id)) return -EPROTO;
+	c->callbacks->on_asleep(c->ctx, &m);
+	return 0;
+}
+
+static int on_issued(struct control *c, const struct frame *f)
+{
+	struct msg_issued m;
+
+	if (msg_issued_parse(f, &m) < 0 || !is_id(&m.id)) return -EPROTO;
+	c->callbacks->on_issued(c->ctx, &m);
+	return 0;
+}
+
 static int on_frame(struct control *c, const struct frame *f, int *fds, size_t fd_count)
 {
 	switch (f->type) {
@@ -126,6 +145,8 @@ static int on_frame(struct control *c, const struct frame *f, int *fds, size_t f
 	case MSG_usage: return on_usage(c, f);
 	case MSG_ready: return on_ready_message(c, f);
 	case MSG_parked: return on_parked(c, f);
+	case MSG_asleep: return on_asleep(c, f);
+	case MSG_issued: return on_issued(c, f);
 	default: return 0; /* a newer keeper may say more than we know */
 	}
 }
@@ -203,6 +224,25 @@ int control_remove(struct control *c, const char *id)
 	struct msg_remove m = {.id = wire_text_of(id)};
 
 	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, remove, &m, NULL, 0));
+}
+
+int control_sleep(struct control *c, const char *id)
+{
+	struct msg_sleep m = {.id = wire_text_of(id)};
+
+	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, sleep, &m, NULL, 0));
+}
+
+int control_issue(struct control *c, const char *id, const char *instance, const struct limits *own)
+{
+	struct msg_issue m = {.id = wire_text_of(id),
+			      .instance = wire_text_of(instance),
+			      .memory_bytes = own->memory_bytes,
+			      .pids = own->pids,
+			      .cpu_milli = own->cpu_milli,
+			      .disk_bytes = own->disk_bytes};
+
+	return sent(c, c->lost ? -EPIPE : LINK_SEND(c->wire, 0, issue, &m, NULL, 0));
 }
 
 int control_inspect(struct control *c, const char *id)

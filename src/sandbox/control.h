@@ -19,6 +19,8 @@ struct control_callbacks {
 	void (*on_usage)(void *ctx, const struct msg_usage *m);
 	void (*on_ready)(void *ctx, const struct msg_ready *m);
 	void (*on_parked)(void *ctx, const struct msg_parked *m);
+	void (*on_asleep)(void *ctx, const struct msg_asleep *m);
+	void (*on_issued)(void *ctx, const struct msg_issued *m);
 	void (*on_lost)(void *ctx); /* once; from the loop */
 };
 
@@ -28,6 +30,8 @@ struct control *control_free(struct control *c);
 
 /* 0, or -EPIPE: there is no keeper any more. */
 int control_create(struct control *c, const char *id, const char *instance, const struct limits *own);
+int control_sleep(struct control *c, const char *id);
+int control_issue(struct control *c, const char *id, const char *instance, const struct limits *own);
 int control_remove(struct control *c, const char *id);
 /* Keep WANT sandboxes made ahead; answered by on_parked, also later whenever that changes. */
 int control_park(struct control *c, unsigned want);

@@ -13,10 +13,13 @@
 #include "sandbox/agent_link.h"
 #include "sandbox/control.h"
 #include "sandbox/hash.h"
+#include "sandbox/idle.h"
 #include "sandbox/issued.h"
+#include "sandbox/lost.h"
 
 #define MAKING_MAX_MS 30000 /* then those who wait are told so */
 #define FAULTS_MAX    16
+#define LOST_MAX      1024  /* ends that are remembered */
 
 enum wait_kind { WAIT_START, WAIT_REMOVE, WAIT_INSPECT, WAIT_KINDS };
 
@@ -36,6 +39,7 @@ struct sandbox {
 	char *run, *instance;
 	uint64_t created_ms;
 	struct timer *making_due;
+	struct idler idler;
 	struct sandbox_wait *waits[WAIT_KINDS];
 	UT_hash_handle hh;
 };
@@ -46,6 +50,9 @@ struct sandboxes {
 	bool keeper_lost;
 	struct sandbox *first; /* by id, in the order of their making */
 	struct issued *issued;
+	struct lost *lost;
+	struct idlers *idlers;
+	bool sleeps;
 	unsigned limit;
 	char *faults[FAULTS_MAX];
 	const struct sandboxes_callbacks *callbacks;
@@ -123,6 +130,7 @@ static void entry_free(struct sandbox *sb)
 		while (sb->waits[kind])
 			sandbox_wait_cancel(sb->waits[kind]);
 	timer_free(sb->making_due);
+	idler_unwatch(sb->all->idlers, &sb->idler);
 	agent_link_free(sb->link, END_LOST, "the server ends");
 	free(sb->run);
 	free(sb->instance);
@@ -134,12 +142,14 @@ static void set_state(struct sandbox *sb, enum sandbox_state state)
 	sb->state = state;
 	if (state == SANDBOX_MAKING) timer_set(sb->making_due, MAKING_MAX_MS);
 	else timer_clear(sb->making_due);
+	if (state == SANDBOX_LIVE) idler_watch(sb->all->idlers, &sb->idler);
+	else idler_unwatch(sb->all->idlers, &sb->idler);
 }
 
 /* An entry that says nothing (no sandbox, nobody waiting) is forgotten. */
 static void entry_tidy(struct sandbox *sb)
 {
-	if (sb->state != SANDBOX_ABSENT || sb->link) return;
+	if (sb->state != SANDBOX_ABSENT || sb->link || sb->idler.users) return;
 	for (int kind = 0; kind < WAIT_KINDS; kind++)
 		if (sb->waits[kind]) return;
 	entry_free(sb);
@@ -179,9 +189,23 @@ static void on_link_broken(void *ctx, const char *why)
 		link_end(sb, END_DELETED, "the sandbox was deleted");
 		return;
 	}
+	if (sb->state == SANDBOX_FALLING_ASLEEP) {
+		link_end(sb, END_LOST, "the sandbox falls asleep");
+		return;
+	}
 	set_state(sb, SANDBOX_ABSENT);
 	link_end(sb, END_LOST, why);
 	entry_tidy(sb);
+}
+
+static void take_names(struct sandbox *sb, const char *run, const char *instance, uint64_t created_ms)
+{
+	free(sb->run);
+	free(sb->instance);
+	sb->run = mem_strdup(run);
+	sb->instance = mem_strdup(instance);
+	sb->created_ms = created_ms;
+	lost_forget(sb->all->lost, sb->id);
 }
 
 static void on_attached(void *ctx, const struct msg_attached *m, int fd)
@@ -194,11 +218,7 @@ static void on_attached(void *ctx, const struct msg_attached *m, int fd)
 		return;
 	}
 	link_end(sb, END_LOST, "a new link took its place");
-	free(sb->run);
-	free(sb->instance);
-	sb->run = mem_strdup(m->run.at);
-	sb->instance = mem_strdup(m->instance.at);
-	sb->created_ms = m->created_ms;
+	take_names(sb, m->run.at, m->instance.at, m->created_ms);
 	sb->link = agent_link_new(all->loop, fd, on_link_broken, sb);
 	set_state(sb, SANDBOX_LIVE);
 	waits_answer(sb, WAIT_START, &(struct sandbox_outcome){.sandbox = sb, .text = ""});
@@ -223,11 +243,39 @@ static void start_again(struct sandbox *sb)
 	(void)control_create(sb->all->control, sb->id, issued_instance(sb->all->issued, sb->id), &own);
 }
 
+static void on_asleep(void *ctx, const struct msg_asleep *m)
+{
+	struct sandboxes *all = ctx;
+	struct sandbox *sb = entry_need(all, m->id.at);
+
+	/* Their answers are still to come. */
+	if (sb->state == SANDBOX_REMOVING || sb->state == SANDBOX_MAKING) return;
+	take_names(sb, m->run.at, m->instance.at, m->created_ms);
+	link_end(sb, END_LOST, "the sandbox fell asleep");
+	set_state(sb, SANDBOX_ASLEEP);
+	fail_waits(sb, WAIT_INSPECT, 0, -ENOENT, "the sandbox is asleep");
+	/* Somebody came while it was falling asleep. */
+	if (sb->waits[WAIT_START] && sb->state == SANDBOX_ASLEEP) start_again(sb);
+}
+
+static void on_issued(void *ctx, const struct msg_issued *m)
+{
+	struct sandboxes *all = ctx;
+
+	struct limits own = {.memory_bytes = m->memory_bytes,
+			     .pids = m->pids,
+			     .cpu_milli = m->cpu_milli,
+			     .disk_bytes = m->disk_bytes};
+
+	issued_add(all->issued, m->id.at, m->instance.at, &own);
+}
+
 static void on_gone(void *ctx, const struct msg_gone *m)
 {
 	struct sandboxes *all = ctx;
 	struct sandbox *sb = entry_find(all, m->id.at);
 
+	if (m->why == GONE_DIED) lost_add(all->lost, m->id.at, m->text.at);
 	if (!sb) return;
 	if (m->why == GONE_DIED) log_event(LOG_WARN, "sandbox_died", "id", sb->id, "why", m->text.at, NULL);
 	bool deleted = sb->state == SANDBOX_REMOVING || m->why == GONE_REMOVED;
@@ -284,7 +332,7 @@ static void end_asking(struct sandboxes *all, const char *text)
 	free(all->faults[0]);
 	all->faults[0] = mem_strdup(text);
 	HASH_ITER (hh, all->first, sb, next) {
-		if (sb->state == SANDBOX_MAKING) set_state(sb, SANDBOX_ABSENT);
+		if (sb->state == SANDBOX_MAKING || sb->state == SANDBOX_FALLING_ASLEEP) set_state(sb, SANDBOX_ABSENT);
 		for (int kind = 0; kind < WAIT_KINDS; kind++)
 			fail_waits(sb, (enum wait_kind)kind, REFUSED_BACKEND, -EPIPE, text);
 		entry_tidy(sb);
@@ -306,8 +354,44 @@ static const struct control_callbacks control_callbacks = {
 	.on_usage = on_usage,
 	.on_ready = on_ready,
 	.on_parked = on_parked,
+	.on_asleep = on_asleep,
+	.on_issued = on_issued,
 	.on_lost = on_keeper_lost,
 };
+
+/* ---- idle sleep ---- */
+
+static void on_idle_sandbox(void *ctx, struct idler *i)
+{
+	struct sandbox *sb = container_of(i, struct sandbox, idler);
+	struct sandboxes *all = ctx;
+
+	if (all->keeper_lost) return;
+	set_state(sb, SANDBOX_FALLING_ASLEEP);
+	(void)control_sleep(all->control, sb->id);
+}
+
+void sandboxes_sleep_after(struct sandboxes *all, uint64_t after_ms)
+{
+	all->sleeps = after_ms > 0;
+	idlers_set_after(all->idlers, after_ms);
+}
+
+struct sandbox *sandboxes_use(struct sandboxes *all, const char *id)
+{
+	if (!all->sleeps) return NULL;
+	struct sandbox *sb = entry_need(all, id);
+
+	idler_use(all->idlers, &sb->idler);
+	return sb;
+}
+
+void sandbox_unuse(struct sandbox *sb)
+{
+	if (!sb) return;
+	idler_unuse(sb->all->idlers, &sb->idler);
+	entry_tidy(sb);
+}
 
 /* ---- life ---- */
 
@@ -318,6 +402,8 @@ struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued
 
 	all->loop = loop;
 	all->issued = issued_new(issued_max);
+	all->lost = lost_new(LOST_MAX);
+	all->idlers = idlers_new(loop, on_idle_sandbox, all);
 	all->callbacks = callbacks;
 	all->ctx = ctx;
 	all->control = control_new(loop, control_fd, &control_callbacks, all);
@@ -331,6 +417,8 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 		entry_free(all->first);
 	control_free(all->control);
 	issued_free(all->issued);
+	lost_free(all->lost);
+	idlers_free(all->idlers);
 	for (size_t i = 0; i < FAULTS_MAX; i++)
 		free(all->faults[i]);
 	free(all);
@@ -358,11 +446,28 @@ struct sandbox *sandboxes_find(struct sandboxes *all, const char *id)
 	return sb && sb->state == SANDBOX_LIVE ? sb : NULL;
 }
 
+struct sandbox *sandboxes_sleeper(struct sandboxes *all, const char *id)
+{
+	struct sandbox *sb = entry_find(all, id);
+
+	return sb && sb->state == SANDBOX_ASLEEP ? sb : NULL;
+}
+
 enum sandbox_state sandboxes_state(struct sandboxes *all, const char *id)
 {
 	struct sandbox *sb = entry_find(all, id);
 
 	return sb ? sb->state : SANDBOX_ABSENT;
+}
+
+const char *sandboxes_lost(const struct sandboxes *all, const char *id)
+{
+	return lost_why(all->lost, id);
+}
+
+enum sandbox_state sandbox_state(const struct sandbox *sb)
+{
+	return sb->state;
 }
 
 const char *sandbox_id(const struct sandbox *sb)
@@ -396,7 +501,7 @@ struct sandbox_wait *sandboxes_start(struct sandboxes *all, const char *id, on_o
 	struct sandbox *sb = entry_need(all, id);
 	struct sandbox_wait *w = wait_add(sb, WAIT_START, on_started, ctx);
 
-	if (sb->state == SANDBOX_ABSENT) start_again(sb);
+	if (sb->state == SANDBOX_ABSENT || sb->state == SANDBOX_ASLEEP) start_again(sb);
 	return w;
 }
 
@@ -408,6 +513,7 @@ struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_
 	struct sandbox_wait *w = wait_add(sb, WAIT_REMOVE, on_removed, ctx);
 
 	issued_forget(all->issued, id);
+	lost_forget(all->lost, id);
 	if (sb->state == SANDBOX_REMOVING) return w;
 	bool making = sb->state == SANDBOX_MAKING;
 	set_state(sb, SANDBOX_REMOVING);
@@ -431,6 +537,7 @@ void sandboxes_issue(struct sandboxes *all, const char *instance, const struct l
 {
 	id_make_sandbox(ret_id);
 	issued_add(all->issued, ret_id, instance, own);
+	(void)control_issue(all->control, ret_id, instance, own);
 }
 
 bool sandboxes_issued(const struct sandboxes *all, const char *id)
@@ -443,7 +550,7 @@ unsigned sandboxes_count(const struct sandboxes *all)
 	unsigned count = 0;
 
 	for (const struct sandbox *sb = all->first; sb; sb = sb->hh.next)
-		count += sb->state != SANDBOX_ABSENT;
+		count += sb->state != SANDBOX_ABSENT && sb->state != SANDBOX_ASLEEP;
 	return count;
 }
 
@@ -460,7 +567,7 @@ void sandboxes_park(struct sandboxes *all, unsigned want)
 void sandboxes_each(struct sandboxes *all, void (*on_each)(void *ctx, struct sandbox *sb), void *ctx)
 {
 	for (struct sandbox *sb = all->first; sb; sb = sb->hh.next)
-		if (sb->state == SANDBOX_LIVE) on_each(ctx, sb);
+		if (sb->state == SANDBOX_LIVE || sb->state == SANDBOX_ASLEEP) on_each(ctx, sb);
 }
 
 const char *sandboxes_fault(const struct sandboxes *all, size_t index)

@@ -7,9 +7,10 @@
  * (answered by `gone`), `inspect` (answered by `usage`). One sandbox is in one of these states:
  *
  *     ABSENT ──start──> MAKING ──attached──> LIVE ──remove──> REMOVING ──gone──> ABSENT
+ *     ASLEEP ──start──> MAKING               LIVE ──idle──> FALLING_ASLEEP ──asleep──> ASLEEP
  *
  * Requests that need a sandbox wait on it while it is MAKING, however many there are: one `create` is sent.
- * Those that come while it is REMOVING wait for the end and then get a new one. A LIVE one whose link breaks
+ * Those that come while it is REMOVING (or FALLING_ASLEEP) wait for the end of that and then get a new one (or wake it). A LIVE one whose link breaks
  * is ABSENT to us; the keeper either says `gone`, or answers the next `create` with a new link.
  *
  * Never: a callback from inside the call that armed it; a wait that nobody answers (MAKING_MAX_MS).
@@ -30,7 +31,14 @@ struct sandbox;
 struct sandbox_wait;
 struct sandboxes;
 
-enum sandbox_state { SANDBOX_ABSENT, SANDBOX_MAKING, SANDBOX_LIVE, SANDBOX_REMOVING };
+enum sandbox_state {
+	SANDBOX_ABSENT,
+	SANDBOX_MAKING,
+	SANDBOX_LIVE,
+	SANDBOX_REMOVING,
+	SANDBOX_FALLING_ASLEEP,
+	SANDBOX_ASLEEP, /* a tree on disk, and no process */
+};
 
 struct sandboxes_callbacks {
 	void (*on_ready)(void *ctx);       /* the picture is complete: serve */
@@ -49,12 +57,29 @@ struct sandboxes *sandboxes_free(struct sandboxes *all);
  */
 void sandboxes_leave(struct sandboxes *all, const char *text);
 
+/* ---- idle sleep ---- */
+
+/* A living sandbox without a user for AFTER_MS falls asleep; 0, as at first: none does. */
+void sandboxes_sleep_after(struct sandboxes *all, uint64_t after_ms);
+
+/*
+ * Somebody uses ID, whatever there is of it, until sandbox_unuse(). NULL, which that takes, too: nobody needs
+ * to know.
+ */
+struct sandbox *sandboxes_use(struct sandboxes *all, const char *id);
+void sandbox_unuse(struct sandbox *sb);
+
 /* ---- one sandbox ---- */
 
 /* The living sandbox ID, or NULL. Good until control returns to the loop. */
 struct sandbox *sandboxes_find(struct sandboxes *all, const char *id);
+struct sandbox *sandboxes_sleeper(struct sandboxes *all, const char *id); /* the same, asleep */
 enum sandbox_state sandboxes_state(struct sandboxes *all, const char *id);
 
+/* Why the last sandbox ID ended by itself; NULL: it did not, as far as we remember. */
+const char *sandboxes_lost(const struct sandboxes *all, const char *id);
+
+enum sandbox_state sandbox_state(const struct sandbox *sb);
 const char *sandbox_id(const struct sandbox *sb);
 const char *sandbox_run(const struct sandbox *sb); /* names this life of the id */
 const char *sandbox_instance(const struct sandbox *sb);
@@ -92,14 +117,14 @@ struct sandbox_wait *sandbox_wait_cancel(struct sandbox_wait *w);
 void sandboxes_issue(struct sandboxes *all, const char *instance, const struct limits *own, char *ret_id);
 bool sandboxes_issued(const struct sandboxes *all, const char *id);
 
-/* Living and coming ones; the most there can be (0: not known). */
+/* Living and coming ones, without those that sleep; the most there can be (0: not known). */
 unsigned sandboxes_count(const struct sandboxes *all);
 unsigned sandboxes_limit(const struct sandboxes *all);
 
 /* Keep WANT sandboxes made ahead, for sandboxes_start() to take; answered by on_parked. */
 void sandboxes_park(struct sandboxes *all, unsigned want);
 
-/* ON_EACH for each living sandbox, in the order of their making. */
+/* ON_EACH for each living or sleeping sandbox, in the order of their making. */
 void sandboxes_each(struct sandboxes *all, void (*on_each)(void *ctx, struct sandbox *sb), void *ctx);
 
 /* What is wrong with the server, for GET /health: NULL after the last. */

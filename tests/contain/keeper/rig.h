@@ -40,6 +40,9 @@ void rig_init(struct rig *r);
 #define rig_start(r, ...) rig_start_with(r, (const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 unsigned rig_start_with(struct rig *r, const char *const *options);
 
+/* The same with no options of its own, and lines about what was told before `ready`: see rig_meet_front(). */
+unsigned rig_start_and_list(struct rig *r, char *told, size_t size);
+
 /* Runs a server that is expected to end by itself. Its exit status; TEXT gets its standard error. */
 int rig_run(struct rig *r, const char *const *options, char *text, size_t size);
 
@@ -64,7 +67,8 @@ struct said rig_hear(struct rig *r);
 /* The next message must be this one about ID (any id when NULL). */
 struct said rig_expect(struct rig *r, uint16_t type, const char *id);
 
-/* Meets the next front; counts what is `attached` before `ready` and closes those links. RUNS gets "id run" lines. */
+/* Meets the next front; counts what is `attached` before `ready` and closes those links. RUNS gets "id run" lines,
+ * and "gone id", "asleep id", "issued id" of the others. */
 unsigned rig_meet_front(struct rig *r, char *runs, size_t size);
 
 /* Says hello on a link to an agent and hears one back. */
