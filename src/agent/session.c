@@ -24,7 +24,7 @@
 #define KEPT_MARK "\n#kept\n"
 
 static const char script[] =
-#include "session_script.inc"
+#include "agent/session_script.inc"
 	;
 
 struct session {

@@ -245,7 +245,9 @@ TEST(a_removal_that_was_cut_short_leaves_no_limit)
 /* A v2 tree is mounted on most v1 hosts, without controllers: enough for all but the limits. */
 TEST(version_2_attaches_delegates_and_kills)
 {
-	struct cgroups v2 = {.backend = &cgroup_v2, .tree_fds = {-1, -1, -1}}, *before = cgroups;
+	/* Static: a check that fails leaves `cgroups` pointing here. */
+	static struct cgroups v2 = {.backend = &cgroup_v2, .tree_fds = {-1, -1, -1}};
+	struct cgroups *before = cgroups;
 	const struct limits none = {0};
 	int fds[3], status;
 	struct stat st;
@@ -270,7 +272,9 @@ TEST(version_2_attaches_delegates_and_kills)
 	ASSERT_OK(mkdirat(fds[0], "leaf", 0755));
 	pid = member_start(fds, "leaf");
 	ASSERT_EQ(cgroup_read(fds[0], "leaf/cgroup.procs", NULL), pid);
-	ASSERT_EQ(cgroup_remove(cgroups, "two"), -EBUSY);
+	/* The first call kills; whether the member is gone by the time it looks again is the kernel's affair. */
+	int first = cgroup_remove(cgroups, "two");
+	ASSERT_TRUE(first == 0 || first == -EBUSY);
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	remove_patiently("two");
