@@ -39,7 +39,7 @@ static int judge(int fd, const char *path, struct stat *ret_st, struct err *e)
 	if (fstat(fd, &st) < 0) return err_set(e, -errno, "'%.160s'", path);
 	if (S_ISDIR(st.st_mode)) return err_set(e, -EISDIR, "'%.160s'", path);
 	if (!S_ISREG(st.st_mode)) return err_say(e, -EINVAL, "'%.160s' is not a regular file", path);
-	if (!file_place_is_ours(&st))
+	if (!file_place_is_ours(fd, &st))
 		return err_say(e, -EXDEV, "'%.160s' is not on the sandbox's disk", path);
 	*ret_st = st;
 	return 0;

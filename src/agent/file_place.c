@@ -171,10 +171,28 @@ void file_place_unlink(const struct file_place *p, uint32_t uid, const char *nam
 	be(0);
 }
 
-bool file_place_is_ours(const struct stat *st)
+/* The number of the mount that the file is seen through; 0: not to be had. */
+static uint64_t mount_of(int dir_fd, const char *path, int flags)
+{
+	struct statx stx;
+
+	if (statx(dir_fd, path, flags, STATX_MNT_ID, &stx) < 0 || !(stx.stx_mask & STATX_MNT_ID)) return 0;
+	return stx.stx_mnt_id;
+}
+
+static bool is_below(const char *top, int fd, const struct stat *st)
 {
 	struct stat own;
+	uint64_t mount;
 
-	return (stat("/", &own) == 0 && own.st_dev == st->st_dev) ||
-	       (stat("/usr", &own) == 0 && own.st_dev == st->st_dev);
+	if (stat(top, &own) == 0 && own.st_dev == st->st_dev) return true;
+	/* Where the layers of an overlay are not of one file system its files have other device numbers than its
+	 * directories. */
+	mount = mount_of(AT_FDCWD, top, 0);
+	return mount != 0 && mount == mount_of(fd, "", AT_EMPTY_PATH);
+}
+
+bool file_place_is_ours(int fd, const struct stat *st)
+{
+	return is_below("/", fd, st) || is_below("/usr", fd, st);
 }

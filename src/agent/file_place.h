@@ -29,5 +29,6 @@ int file_place_create(const struct file_place *p, uint32_t uid, char *name, size
 int file_place_rename(const struct file_place *p, uint32_t uid, const char *name);
 void file_place_unlink(const struct file_place *p, uint32_t uid, const char *name);
 
-/* Whether the file lies on the sandbox's own tree or the image's /usr, not on /proc or a foreign mount. */
-bool file_place_is_ours(const struct stat *st);
+/* Whether FD, whose facts are ST, lies on the sandbox's own tree or the image's /usr, not on /proc or a
+ * foreign mount. */
+bool file_place_is_ours(int fd, const struct stat *st);
