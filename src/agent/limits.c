@@ -8,6 +8,7 @@
 #include "agent/reactor.h"
 #include "agent/rehearsal.h"
 #include "agent/tree.h"
+#include "agent/view.h"
 #include "base/fd.h"
 #include "wire/message.h"
 
@@ -100,7 +101,10 @@ static void take_fds(uint32_t present, int *fds, size_t fd_count)
 void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 {
 	if (m->error == 0) take_numbers(m);
-	if (m->error == 0 && fd_count == 0) return;
+	if (m->error == 0 && fd_count == 0) {
+		view_limits_changed();
+		return;
+	}
 	/* Too late: the descriptors are closed by the link. */
 	if (!limits.asked && (m->error || limits_held())) return;
 	if (m->error) {
@@ -109,6 +113,7 @@ void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
 	}
 	limits.version = m->cgroup_version;
 	take_fds(m->present, fds, fd_count);
+	view_limits_changed();
 	/* Unasked: we were made ahead of need. */
 	if (!limits.asked) {
 		rehearse();
@@ -140,13 +145,15 @@ size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX])
 
 void limits_use(void)
 {
-	limits.users++;
+	if (!limits.users++) view_begin();
 	timer_stop(&limits.linger);
 }
 
 void limits_unuse(void)
 {
-	if (--limits.users == 0) timer_start(&limits.linger, LIMITS_LINGER_MS);
+	if (--limits.users) return;
+	view_end();
+	timer_start(&limits.linger, LIMITS_LINGER_MS);
 }
 
 static void on_linger_over(struct timer *t)
@@ -197,6 +204,13 @@ uint64_t limits_count(unsigned which, const char *key)
 	if (n <= 0) return 0;
 	text[n] = '\0';
 	return limits_number(text, key);
+}
+
+uint64_t limits_processes(void)
+{
+	char text[32];
+
+	return fd_read_file(limits_dir(), "pids.current", text, sizeof text) > 0 ? limits_number(text, NULL) : 0;
 }
 
 uint64_t limits_oom_kills(void)

@@ -50,6 +50,9 @@ uint32_t limits_cpu_milli(void);
 uint64_t limits_oom_kills(void);
 uint64_t limits_forks_refused(void);
 
+/* Processes there are in the sandbox; 0: not known. */
+uint64_t limits_processes(void);
+
 /* The number in one of the counters (enum limits_fd), or the one behind KEY at the start of a line; 0 when there is none. */
 uint64_t limits_count(unsigned which, const char *key);
 

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/archive.h"
 #include "agent/exec.h"
 #include "agent/file.h"
 #include "agent/follow.h"
@@ -28,6 +29,7 @@
 #include "agent/spawn.h"
 #include "agent/starting.h"
 #include "agent/terminal.h"
+#include "agent/view.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -132,6 +134,8 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 						    {MSG_open_read, file_read_open},
 						    {MSG_open_write, file_write_open},
 						    {MSG_open_session, session_open},
+						    {MSG_open_pack, pack_open},
+						    {MSG_open_unpack, unpack_open},
 						    {0, NULL}};
 	struct link *front = kit->fds[BIND_FRONT] >= 0 ? link_new(kit->fds[BIND_FRONT]) : NULL;
 	int r = spawn_init();
@@ -140,6 +144,7 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 	if (r == 0) r = peers_open(kit->fds[BIND_LISTEN], bond, front, kit->cookie, kit->cookie_len, kinds);
 	if (r < 0) return err_set(e, r, "set up the agent");
 	starting_init();
+	view_init(kit->base_id);
 	reactor_on_turn(on_turn);
 	return 0;
 }
@@ -153,6 +158,8 @@ void parked_run(int bond_fd)
 	int r;
 
 	(void)prctl(PR_SET_NAME, "tombolo-agent");
+	/* What fails here fails again in contain(), which can tell somebody. */
+	(void)contain_park(&e);
 	if (wait_for_kit(bond, &kit) < 0) _exit(0);
 	r = become(&kit, &e);
 	if (r == 0) r = serve(&kit, bond, &e);

@@ -14,10 +14,14 @@
 
 #include "agent/command.h"
 #include "agent/environment.h"
+#include "agent/view.h"
 
 /* The kernel's victim is a command, never the agent. */
 #define OOM_SCORE_COMMAND "500"
 #define OOM_SCORE_AGENT   "0"
+
+/* Where the child has the program that it is to become, when that is given as a descriptor. */
+#define PROGRAM_FD 3
 
 /* What child and parent share while the child runs. */
 struct birth {
@@ -81,6 +85,13 @@ static int set_descriptors(const struct spawn_spec *spec)
 		}
 		first_closed = COMMAND_SCRIPT_FD + 1;
 	}
+	if (spec->command->program_fd >= 0) {
+		/* It closes itself in the program that it becomes. */
+		if (spec->command->program_fd != PROGRAM_FD &&
+		    dup3(spec->command->program_fd, PROGRAM_FD, O_CLOEXEC) < 0)
+			return -1;
+		first_closed = PROGRAM_FD + 1;
+	}
 	return close_others(first_closed, spec->command->session_fds);
 }
 
@@ -121,6 +132,7 @@ static int child(void *arg)
 	b->step = SPAWN_CGROUP;
 	enter_cgroups(b);
 	if (b->error) return 127;
+	view_take_processors();
 	b->step = SPAWN_USER;
 	if (become(spec->uid) < 0) goto fail;
 	b->step = SPAWN_CWD;
@@ -132,7 +144,9 @@ static int child(void *arg)
 	(void)umask(022);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	execute_directly(spec);
+	if (spec->command->program_fd >= 0)
+		(void)syscall(SYS_execveat, PROGRAM_FD, "", spec->command->argv, spec->env->vars, AT_EMPTY_PATH);
+	else execute_directly(spec);
 	if (!spec->command->bash_argv) goto fail;
 	b->step = SPAWN_BASH;
 	(void)execve("/bin/bash", (char *const *)spec->command->bash_argv, spec->env->vars);

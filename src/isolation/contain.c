@@ -7,6 +7,7 @@
  *     /empty    what hides directories of /proc
  *     /l /d     where a sandbox's lower tree and data tree are attached
  *     /m        where its root is put together
+ *     /p /k     where its /proc and its /sys/fs/cgroup are, as soon as an agent is parked
  *
  * Each parked agent has a copy of that mount namespace (one mount) and calls contain() when it gets its
  * kit. Real root builds the tree first ("order B") and then enters the slot's user namespace, so that the
@@ -47,12 +48,16 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
+#include "isolation/machine.h"
 #include "isolation/seccomp.h"
 
 #define TTY_GID 5 /* group `tty` in the image's /etc/group */
 
 /* ---- what hides of /proc ---- */
+
+#define PROC "/p" /* where /proc is put together, before its sandbox is known */
 
 enum mask_kind { HIDE_FILE, HIDE_DIR, READ_ONLY_DIR };
 
@@ -60,9 +65,9 @@ static const struct mask {
 	enum mask_kind kind;
 	const char *path;
 } masks[] = {
-#define MASK_FILE(name, why) {HIDE_FILE, "/m/proc/" name},
-#define MASK_DIR(name, why)  {HIDE_DIR, "/m/proc/" name},
-#define READ_ONLY(name, why) {READ_ONLY_DIR, "/m/proc/" name},
+#define MASK_FILE(name, why) {HIDE_FILE, PROC "/" name},
+#define MASK_DIR(name, why)  {HIDE_DIR, PROC "/" name},
+#define READ_ONLY(name, why) {READ_ONLY_DIR, PROC "/" name},
 #include "isolation/proc_masks.def"
 };
 
@@ -71,8 +76,10 @@ _Static_assert(ARRAY_LEN(masks) <= 32, "masks_present is too narrow");
 
 static void masks_probe(void)
 {
+	auto_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
 	for (unsigned i = 0; i < ARRAY_LEN(masks); i++)
-		if (access(masks[i].path + strlen("/m"), F_OK) == 0) masks_present |= 1u << i;
+		if (faccessat(proc_fd, masks[i].path + strlen(PROC "/"), F_OK, 0) == 0) masks_present |= 1u << i;
 }
 
 static int mask_apply(const struct mask *m)
@@ -216,13 +223,32 @@ static int dev_build(uint32_t base_id, struct err *e)
 	return 0;
 }
 
-static int proc_build(struct err *e)
+static bool parked; /* contain_park() was called */
+
+/* The pid namespace is all it depends on, and we were cloned into that. */
+int contain_park(struct err *e)
 {
-	if (mount("proc", "/m/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+	int r;
+
+	if (mount("proc", PROC, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 		return err_set(e, -errno, "mount /proc");
 	for (unsigned i = 0; i < ARRAY_LEN(masks); i++)
 		if ((masks_present & (1u << i)) && mask_apply(&masks[i]) < 0)
-			return err_set(e, -errno, "mask '%s'", masks[i].path + strlen("/m"));
+			return err_set(e, -errno, "mask '%s'", masks[i].path);
+	r = machine_park(PROC, e);
+	parked = r == 0;
+	return r;
+}
+
+static int proc_place(struct err *e)
+{
+	int r = parked ? 0 : contain_park(e);
+
+	if (r < 0) return r;
+	if (mount(PROC, "/m/proc", NULL, MS_MOVE, NULL) < 0) return err_set(e, -errno, "put /proc in place");
+	/* An image without the mount point goes without. */
+	if (mount(MACHINE_CGROUP_DIR, "/m/sys/fs/cgroup", NULL, MS_MOVE, NULL) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "put /sys/fs/cgroup in place");
 	return 0;
 }
 
@@ -274,7 +300,7 @@ int contain(const struct contain_spec *spec, struct err *e)
 
 	if (r == 0) r = root_build(spec, e);
 	if (r == 0) r = dev_build(spec->base_id, e);
-	if (r == 0) r = proc_build(e);
+	if (r == 0) r = proc_place(e);
 	if (r == 0) r = root_enter("/m", e);
 	if (r == 0) r = names_set(spec, e);
 	if (r == 0) r = user_become(spec->userns_fd, e); /* the host's power ends here */
@@ -285,7 +311,7 @@ int contain(const struct contain_spec *spec, struct err *e)
 
 /* ---- once, in the zygote ---- */
 
-static const char *const template_dirs[] = {"dev", "dev/pts", "dev/shm", "empty", "l", "d", "m"};
+static const char *const template_dirs[] = {"dev", "dev/pts", "dev/shm", "empty", "l", "d", "m", "p"};
 
 static const struct {
 	const char *name;
@@ -326,13 +352,14 @@ static int template_mount(struct err *e)
 	if (unshare(CLONE_NEWNS) < 0) return err_set(e, -errno, "make a mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_set(e, -errno, "make mounts private");
-	if (mount("sandbox", "/proc", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,nr_inodes=64,mode=0755") < 0)
+	if (mount("sandbox", "/proc", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=256m,nr_inodes=0,mode=0755") < 0)
 		return err_set(e, -errno, "mount the template");
 	if (chdir("/proc") < 0) return err_set(e, -errno, "enter the template");
 	r = template_fill(e);
+	if (r == 0) r = machine_template_make(e);
 	if (r == 0) r = root_enter(".", e);
 	if (r < 0) return r;
-	/* Binds of /dev and /empty inherit this. */
+	/* Binds of /dev and /empty inherit this; the one bind that was made before does not (machine.c). */
 	if (mount(NULL, "/", NULL, locked, NULL) < 0)
 		return err_set(e, -errno, "make the template read-only");
 	return 0;
@@ -367,6 +394,7 @@ int contain_prepare(struct err *e)
 	int r;
 
 	masks_probe();
+	machine_remember();
 	(void)umask(0);
 	r = template_mount(e);
 	(void)umask(022);

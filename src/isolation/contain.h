@@ -42,6 +42,12 @@ struct contain_spec {
 int contain(const struct contain_spec *spec, struct err *e);
 
 /*
+ * In a parked agent, once, before its kit comes: what depends on nothing but its pid namespace, which is /proc with its
+ * masks and the machine's files (machine.h). contain() does it when nobody has.
+ */
+int contain_park(struct err *e);
+
+/*
  * In the zygote, once, before the first clone: a private mount namespace whose root is a tiny tmpfs with the
  * mount points and the /dev template that contain() uses, and the resource limits that all sandboxes inherit.
  * Afterwards the host's tree is out of reach by path.

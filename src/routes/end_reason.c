@@ -99,15 +99,25 @@ static json_t *detail_of(const struct operation_end *end)
 	return detail;
 }
 
-void end_reason_add(json_t *json, const struct operation_end *end)
+static void add(json_t *json, const struct operation_end *end)
 {
 	json_t *detail = detail_of(end);
 	char hint[HINT_MAX] = "";
 
 	json_object_set_new(json, "reason", json_string(end_reason_name(end->reason)));
-	if (end->signo) json_object_set_new(json, "signal", json_of_signal(end->signo));
 	if (json_object_size(detail)) json_object_set(json, "detail", detail);
 	json_decref(detail);
 	say(end, hint);
 	if (*hint) json_object_set_new(json, "hint", json_string(hint));
+}
+
+void end_reason_add(json_t *json, const struct operation_end *end)
+{
+	if (end->signo) json_object_set_new(json, "signal", json_of_signal(end->signo));
+	add(json, end);
+}
+
+void end_reason_add_of_limit(json_t *json, const struct operation_end *end)
+{
+	if (end->reason == END_OOM || end->reason == END_PIDS || end->reason == END_DISK) add(json, end);
 }

@@ -10,3 +10,6 @@
 
 /* Adds to JSON, an object, what END says; keys that do not apply are left out. */
 void end_reason_add(json_t *json, const struct operation_end *end);
+
+/* For events whose shape the contract fixes: the same, without `signal`, and only when a limit was met. */
+void end_reason_add_of_limit(json_t *json, const struct operation_end *end);

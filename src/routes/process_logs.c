@@ -17,6 +17,7 @@
 #include "http/target.h"
 #include "routes/answers.h"
 #include "routes/cursor.h"
+#include "routes/end_reason.h"
 #include "routes/handlers.h"
 #include "routes/keepalive.h"
 #include "routes/process_request.h"
@@ -116,18 +117,21 @@ static void on_now(void *ctx)
 
 /* ---- the end ---- */
 
-static void write_terminal(struct reading *r, uint64_t seq, uint64_t at_ms, json_t *exit, const char *error)
+static void write_terminal(struct reading *r, uint64_t seq, uint64_t at_ms, const struct operation_end *end, const char *error)
 {
 	char cursor[CURSOR_MAX];
 	json_t *json;
 
 	cursor_encode(r->store, seq, cursor);
-	json = json_pack("{s:s, s:s, s:s, s:o}", "type", "terminal", "state", exit ? "exited" : "error",
+	json = json_pack("{s:s, s:s, s:s, s:o}", "type", "terminal", "state", end ? "exited" : "error",
 			 "cursor", cursor, "timestamp", time_json(at_ms));
-	if (exit) json_object_set_new(json, "exit", exit);
-	else
+	if (end) {
+		json_object_set_new(json, "exit", exit_json(end));
+		end_reason_add_of_limit(json, end);
+	} else {
 		json_object_set_new(json, "error",
 				    json_pack("{s:s, s:s}", "code", "process_error", "message", error));
+	}
 	auto_free char *text = json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(json);
 	sse_event_text(r->rq->x, NULL, text);
@@ -153,7 +157,7 @@ static void on_end(void *ctx, const struct operation_end *end)
 		return;
 	}
 	if (end->reason <= END_DISK) {
-		write_terminal(r, end->seq, end->at_ms, exit_json(end), NULL);
+		write_terminal(r, end->seq, end->at_ms, end, NULL);
 	} else if (end->reason == END_DELETED) {
 		write_terminal(r, r->seq + 1, clock_wall_ms(), NULL, "the sandbox was deleted");
 	} else if (end->reason == END_LOST && end->seq) {

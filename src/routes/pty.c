@@ -16,6 +16,7 @@
 #include "http/websocket.h"
 #include "routes/answers.h"
 #include "routes/attachment.h"
+#include "routes/end_reason.h"
 #include "routes/handlers.h"
 #include "routes/terminal_size.h"
 
@@ -112,6 +113,7 @@ static json_t *exit_frame(const struct operation_end *end)
 
 	if (name) json_object_set_new(json, "signal", json_sprintf("SIG%s", name));
 	else if (end->signo) json_object_set_new(json, "signal", json_sprintf("SIG%d", end->signo));
+	end_reason_add_of_limit(json, end);
 	return json;
 }
 
