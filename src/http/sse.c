@@ -3,8 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
+#include "http/base64.h"
 #include "http/http.h"
 
 static char *put(char *at, const char *text, size_t len)
@@ -31,11 +30,10 @@ static size_t lines_room(const char *name, size_t data_len)
 void sse_event_base64(struct exchange *x, const char *name, const void *bytes, size_t len)
 {
 	assert(len <= SSE_BYTES_MAX);
-	size_t whole = lines_room(name, (len + 2) / 3 * 4);
+	size_t whole = lines_room(name, BASE64_LEN(len));
 	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), name);
 
-	/* Its NUL falls where the line ends. */
-	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);
+	at = base64_encode(at, bytes, len);
 	(void)put(at, "\n\n", 2);
 	http_stream_commit(x, whole);
 }
@@ -44,11 +42,11 @@ void sse_data_base64(struct exchange *x, const char *head, const void *bytes, si
 {
 	assert(len <= SSE_BYTES_MAX);
 	size_t head_len = strlen(head), tail_len = strlen(tail);
-	size_t whole = lines_room(NULL, head_len + (len + 2) / 3 * 4 + tail_len);
+	size_t whole = lines_room(NULL, head_len + BASE64_LEN(len) + tail_len);
 	char *at = put_lines_up_to_data(http_stream_reserve(x, whole), NULL);
 
 	at = put(at, head, head_len);
-	at += EVP_EncodeBlock((unsigned char *)at, bytes, (int)len);
+	at = base64_encode(at, bytes, len);
 	at = put(at, tail, tail_len);
 	(void)put(at, "\n\n", 2);
 	http_stream_commit(x, whole);
