@@ -16,6 +16,8 @@
 #include "http/websocket.h"
 
 #include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <strings.h>
 #include <sys/uio.h>
 
@@ -29,6 +31,7 @@
 #define KEY_LEN 24 /* characters of 16 bytes in base64 */
 #define OUT_MAX \
 	(1u << 20) /* of unread output, beyond which no input is read: it could only be answers to pings */
+#define UNSENT_MAX (256u << 10)
 #define REASON_MAX 123
 
 enum socket_state { SOCKET_OPEN, SOCKET_CLOSING, SOCKET_OVER };
@@ -103,6 +106,17 @@ static void accept_of(const char *key, char accept[EVP_ENCODE_LENGTH(SHA_DIGEST_
 	memcpy(joined + KEY_LEN, guid, sizeof guid);
 	SHA1((const unsigned char *)joined, KEY_LEN + sizeof guid - 1, digest);
 	(void)EVP_EncodeBlock((unsigned char *)accept, digest, sizeof digest);
+}
+
+/*
+ * What the kernel holds unsent is old by the time it leaves: at a key that stops a flood of output, as little
+ * as keeps the line busy should still be on its way.
+ */
+static void keep_fresh(int fd)
+{
+	const int most = UNSENT_MAX;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
 }
 
 static void send_head(struct exchange *x)
@@ -396,6 +410,7 @@ void websocket_accept(struct exchange *x, const struct websocket_handlers *handl
 	x->answer = ANSWER_SOCKET;
 	http_on_gone(x, on_vanished, ws);
 	http_on_drain(x, on_drained, ws);
+	keep_fresh(x->conn->fd);
 	send_head(x);
 	if (wslay_event_context_server_init(&ws->frames, &callbacks, ws) == 0)
 		wslay_event_config_set_no_buffering(ws->frames, 1);

@@ -31,9 +31,9 @@ struct pty {
 	unsigned flags;                /* enum terminal_flag */
 	char name[NAME_ID_MAX + 1];    /* "" for a private one */
 	char session[NAME_ID_MAX + 1]; /* "" for none */
-	char cwd[PATH_LIMIT];
-	char shell[PATH_LIMIT]; /* "" for bash */
-	uint16_t cols, rows;    /* 0: as it is, or the default */
+	char cwd[PATH_LIMIT];          /* "": the session's */
+	char shell[PATH_LIMIT];        /* "" for bash */
+	uint16_t cols, rows;           /* 0: as it is, or the default */
 	struct buf replay;
 };
 
@@ -258,6 +258,8 @@ static const char *choose_program(struct pty *p, const struct request *rq)
 
 	take_text(rq, NULL, shell_names, p->shell, sizeof p->shell);
 	take_text(rq, NULL, cwd_names, cwd, sizeof cwd);
+	/* A session remembers where it was: "" is there. */
+	if (!*cwd && *p->session) return NULL;
 	if (path_resolve(WORKSPACE, cwd, strlen(cwd), p->cwd) < 0) return "cwd is too long";
 	return NULL;
 }
