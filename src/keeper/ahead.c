@@ -114,12 +114,17 @@ void ahead_tell(struct keeper *k)
 
 bool ahead_make_room(struct keeper *k)
 {
-	for (struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s)) {
+	struct sandbox *s;
+
+	for (s = keeper_find(k, ""); s; s = keeper_find_next(s)) {
 		if (!is_coming(s)) continue;
 		sandbox_give_up(s);
 		return true;
 	}
-	return false;
+	/* Who asks could have had it, but for its disk. */
+	s = oldest(k);
+	if (s) sandbox_end(s, GONE_REMOVED, "it made room");
+	return s != NULL;
 }
 
 /* ---- one of them ---- */

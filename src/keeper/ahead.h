@@ -48,7 +48,7 @@ void ahead_tell(struct keeper *k);
 /* Gives the oldest that can become what WISH says to ID; `attached` follows. False: there is none. */
 bool ahead_claim(struct keeper *k, const char *id, const struct wish *wish);
 
-/* The host is full: gives up one that is still being made. False: there is none. */
+/* The host is full: gives up one, best one that is still being made. False: there is none. */
 bool ahead_make_room(struct keeper *k);
 
 /* S, without an id, is contained: it gets its cgroups, and then it has arrived; or it could not be made. */

@@ -1,6 +1,6 @@
 // The warm pool: API.md 3.28, SEMANTICS 7.2 and 7.3, field cases C051, C060, C061.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -208,7 +208,9 @@ test('a keeper that is killed loses no claim and hands out no used one', async (
 	await warm(TARGET);
 	const id = newId();
 	await sh(url, id, 'echo used > /workspace/used');
-	process.kill(programs(server.pid)['tombolo-keeper'], 'SIGKILL');
+	const old = programs(server.pid);
+	process.kill(old['tombolo-keeper'], 'SIGKILL');
+	await eventually(() => !existsSync(`/proc/${old['tombolo-front']}`), 'the old front has ended', 20000);
 	await eventually(async () => (await sh(url, id, 'cat /workspace/used').catch(() => ({}))).out === 'used\n', 'the claimed one lives on', 20000);
 	// fetch may still hold a connection to the front that ends.
 	await eventually(async () => (await stats().catch(() => ({}))).warm === TARGET, 'the pool is full again');

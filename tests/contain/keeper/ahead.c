@@ -60,7 +60,7 @@ TEST(as_many_as_wished_are_made_and_a_claim_takes_one_of_them)
 	await_parked(&r, 0, false);
 	rig_park(&r, 1);
 	await_parked(&r, 1, false);
-	rig_create(&r, "a", "lite");
+	rig_create(&r, "a", "");
 	s = await(&r, MSG_attached, "a");
 	rig_greet_agent(s.fd);
 	fd_close(s.fd);
@@ -136,6 +136,19 @@ TEST(a_full_host_says_so_and_makes_room_for_who_asks)
 	rig_done(&r);
 }
 
+TEST(a_full_host_gives_up_one_that_was_made_for_another_type)
+{
+	struct rig r;
+
+	rig_init(&r);
+	(void)rig_start(&r, "--max-sandboxes", "1");
+	rig_park(&r, 1);
+	await_parked(&r, 1, false);
+	rig_create(&r, "a", "lite");
+	fd_close(await(&r, MSG_attached, "a").fd);
+	rig_done(&r);
+}
+
 TEST(a_new_front_and_a_new_keeper_find_what_was_made_ahead)
 {
 	struct rig r;
@@ -171,4 +184,5 @@ TESTS(RUN(as_many_as_wished_are_made_and_a_claim_takes_one_of_them),
       RUN(a_claimed_one_never_comes_back_and_the_id_gets_another),
       RUN(one_that_dies_is_dropped_and_made_again_and_nobody_hears_of_it),
       RUN(a_full_host_says_so_and_makes_room_for_who_asks),
+      RUN(a_full_host_gives_up_one_that_was_made_for_another_type),
       RUN(a_new_front_and_a_new_keeper_find_what_was_made_ahead))
