@@ -36,11 +36,12 @@ struct command {
 	const char **bash_argv;
 	struct buf line;
 	int script_fd; /* memory file with the line when it is too long for an argument, else -1 */
+	int program_fd; /* execute this instead of searching, with ARGV as it is; else -1 */
 	/* For the bash of a session, from COMMAND_SESSION_FD on; all -1 otherwise. Each is above the last of those. */
 	int session_fds[COMMAND_SESSION_FDS];
 };
 
-#define COMMAND_NONE ((struct command){.script_fd = -1, .session_fds = {-1, -1, -1, -1}})
+#define COMMAND_NONE ((struct command){.script_fd = -1, .program_fd = -1, .session_fds = {-1, -1, -1, -1}})
 
 /*
  * DIRECT: EXEC_DIRECT was asked for. ENV is the command's environment, OVERLAY the request's part of it.

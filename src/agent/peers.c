@@ -290,6 +290,18 @@ static int on_frame(struct peer *p, const struct frame *f, int *fds, size_t fd_c
 	return 0;
 }
 
+/* Of the frame that is being handled. */
+static int *frame_fds;
+static size_t frame_fd_count;
+
+int peer_take_fd(void)
+{
+	for (size_t i = 0; i < frame_fd_count; i++) {
+		if (frame_fds[i] >= 0) return take_fd(&frame_fds[i]);
+	}
+	return -1;
+}
+
 static int on_peer_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
 {
 	struct frame_reader reader = frame_reader_of(bytes, len);
@@ -303,7 +315,10 @@ static int on_peer_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds,
 		if (f.flags & FRAME_SPILLED) {
 			if (!fd_count || frame_unspill(&f, fds[0], &memory) < 0) return -EPROTO;
 		}
+		frame_fds = fds;
+		frame_fd_count = f.flags & FRAME_SPILLED ? 0 : fd_count;
 		r = on_frame(p, &f, fds, fd_count);
+		frame_fd_count = 0;
 		if (r < 0) return r;
 		if (p->broken) return -EPIPE;
 	}

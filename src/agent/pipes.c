@@ -75,17 +75,18 @@ static int make_terminal(struct process *p, const struct process_spec *spec, int
 
 int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e)
 {
-	int r;
+	int r = 0;
 
 	if (spec->kind == KIND_TERMINAL) return make_terminal(p, spec, theirs, e);
-	if (spec->with_stdin) {
+	if (spec->given_stdio) memcpy(theirs, spec->given_stdio, 3 * sizeof *theirs);
+	if (theirs[0] < 0 && spec->with_stdin) {
 		r = make_pipe(&theirs[0], &p->in.fd, false);
-	} else {
+	} else if (theirs[0] < 0) {
 		theirs[0] = null_fd();
 		r = theirs[0] < 0 ? theirs[0] : 0;
 	}
-	if (r == 0) r = make_pipe(&p->out[0].fd, &theirs[1], true);
-	if (r == 0) r = make_pipe(&p->out[1].fd, &theirs[2], true);
+	if (r == 0 && theirs[1] < 0) r = make_pipe(&p->out[0].fd, &theirs[1], true);
+	if (r == 0 && theirs[2] < 0) r = make_pipe(&p->out[1].fd, &theirs[2], true);
 	return r < 0 ? err_set(e, r, "make the pipes of the command") : 0;
 }
 

@@ -79,6 +79,8 @@ struct process_spec {
 	const char *cwd;
 	uint32_t uid;
 	bool with_stdin;
+	/* NULL, or three: what it gets instead of our pipes, -1 for none. Taken, also when the start fails. */
+	const int *given_stdio;
 	uint64_t timeout_ms; /* 0: none */
 	uint32_t grace_ms;
 	const struct wire_list *argv;  /* for the record */

@@ -2,7 +2,7 @@
  * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked
  * agents.
  *
- * Theory of operation: descriptor 3 is the keeper's control socket. For each `spawn` we clone a child with
+ * Theory of operation: descriptor 3 is the keeper's control socket, 4 the program that makes archives. For each `spawn` we clone a child with
  * CLONE_PARENT (so it is the keeper's child) into new mount, pid, ipc and uts namespaces, and answer with its
  * pid. The child keeps nothing but its end of the bond and waits there (parked.c). We end when the keeper
  * does. What we touch is what each clone has to copy: little memory, few descriptors, no stdio.
@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/archive.h"
 #include "agent/parked.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -27,6 +28,7 @@
 #include "wire/link.h"
 
 #define CONTROL_FD 3
+#define ARCHIVE_FD 4 /* the program tombolo-tar; may be missing */
 
 static struct link *control;
 
@@ -92,8 +94,9 @@ static int prepare(struct err *e)
 
 	default_signals();
 	(void)prctl(PR_SET_NAME, "tombolo-zygote");
-	if (syscall(SYS_close_range, CONTROL_FD + 1, ~0u, 0) < 0)
+	if (syscall(SYS_close_range, ARCHIVE_FD + 1, ~0u, 0) < 0)
 		return err_set(e, -errno, "close descriptors");
+	if (fd_set_cloexec(ARCHIVE_FD, true) == 0) archive_init(ARCHIVE_FD);
 	r = fd_set_cloexec(CONTROL_FD, true);
 	if (r < 0) return err_set(e, r, "control socket (descriptor %d)", CONTROL_FD);
 	r = contain_prepare(e);

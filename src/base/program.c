@@ -58,7 +58,10 @@ static int become(const struct program *p, const char *path, char *const argv[],
 	return errno;
 }
 
-/* Next to us, or, in a build tree, where the room that NAME ends with puts it: ../keeper/tombolo-keeper. */
+/*
+ * Next to us, or, in a build tree, where the room that NAME ends with puts it: ../keeper/tombolo-keeper; or at
+ * the top of that tree.
+ */
 static int find(const char *name, char path[PATH_MAX], struct err *e)
 {
 	const char *room = strrchr(name, '-');
@@ -75,7 +78,18 @@ static int find(const char *name, char path[PATH_MAX], struct err *e)
 	if (snprintf(path, PATH_MAX, "%s/../%s/%s", own, room ? room + 1 : name, name) < PATH_MAX &&
 	    access(path, X_OK) == 0)
 		return 0;
+	if (snprintf(path, PATH_MAX, "%s/../../%s", own, name) < PATH_MAX && access(path, X_OK) == 0) return 0;
 	return err_say(e, -ENOENT, "there is no program %s in %s", name, own);
+}
+
+int program_open(const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+	int r = find(name, path, e);
+
+	if (r < 0) return r;
+	r = open(path, O_PATH | O_CLOEXEC);
+	return r < 0 ? err_set(e, -errno, "open %s", path) : r;
 }
 
 /* Copies above every number that the child will give away, so that no dup2() covers one that is still needed.

@@ -26,6 +26,9 @@ struct program {
  */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 
+/* The program NAME, found as above, opened for others to execute (O_PATH, close-on-exec). The descriptor or -errno. */
+int program_open(const char *name, struct err *e);
+
 /*
  * Every signal's default action; also of the two that the C library keeps for itself: its posix_spawn()
  * leaves them ignored in what it starts, signal(2) refuses to change that, and each descendant would inherit it.

@@ -125,6 +125,7 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 			{
 				.api_key = c->api_key,
 				.file_limit = c->file_limit,
+			.hydrate_limit = c->hydrate_limit,
 				.json_limit = c->json_limit,
 				.keepalive_ms = (unsigned)MIN(c->keepalive_ms, UINT32_MAX),
 				.kill_on_disconnect = strcmp(c->exec_on_disconnect, "kill") == 0,

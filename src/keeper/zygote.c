@@ -51,11 +51,16 @@ static void end(struct zygote *z)
 static int start(struct zygote *z, struct err *e)
 {
 	static const char *const args[] = {"zygote", NULL};
+	struct err no_archives = ERR_NONE;
+	auto_close int tar_fd = program_open("tombolo-tar", &no_archives);
 	int ends[2], r;
 
+	/* Without archives a server still serves the rest. */
+	if (tar_fd < 0) log_event(LOG_ERROR, "no_archives", "why", no_archives.text, NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(e, -errno, "make a socket pair");
-	struct program p = {.name = "tombolo-agent", .args = args, .fds = &ends[1], .fd_count = 1};
+	const int fds[] = {ends[1], tar_fd};
+	struct program p = {.name = "tombolo-agent", .args = args, .fds = fds, .fd_count = tar_fd < 0 ? 1 : 2};
 	r = program_start(&p, &z->pid, e);
 	fd_close(ends[1]);
 	if (r < 0) {
