@@ -1,0 +1,130 @@
+/* The back ends that this host has, in a directory of our own. */
+#include "isolation/quota.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "isolation/tree.h"
+#include "unit.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static char dir[64];
+static int images_fd = -1;
+
+static int setup(void **state)
+{
+	(void)state;
+	(void)snprintf(dir, sizeof dir, "/tmp/unit-quota-%d", (int)getpid());
+	if (mkdir(dir, 0700) < 0) return -1;
+	images_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return images_fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	images_fd = fd_close(images_fd);
+	return tree_remove(dir);
+}
+
+/* NULL, after a word, when this host has not that back end. */
+static struct quota *open_or_skip(const char *wish)
+{
+	struct err e = ERR_NONE;
+	struct quota *q;
+
+	if (quota_open(wish, images_fd, &q, &e) == 0) return q;
+	print_message("skip: %s\n", e.text);
+	return NULL;
+}
+
+/* Bytes that go into the upper directory before it is full. */
+static uint64_t fill(int data_fd)
+{
+	static const char piece[65536];
+	auto_close int fd = openat(data_fd, "upper/full", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	uint64_t sum = 0;
+	ssize_t n;
+
+	ASSERT_TRUE(fd >= 0);
+	while ((n = write(fd, piece, sizeof piece)) > 0 && sum < 256 * MIB)
+		sum += (uint64_t)n;
+	ASSERT_TRUE(n < 0 && (errno == ENOSPC || errno == EDQUOT));
+	return sum;
+}
+
+static void judge(const char *wish)
+{
+	struct quota *q = geteuid() == 0 ? open_or_skip(wish) : NULL;
+	auto_close int box_fd = -1, data_fd = -1;
+	struct err e = ERR_NONE;
+	uint64_t sum;
+
+	if (!q) skip();
+	ASSERT_STR(quota_name(q), wish);
+	ASSERT_TRUE(quota_is_enforced(q));
+	ASSERT_OK(mkdirat(images_fd, wish, 0700));
+	box_fd = openat(images_fd, wish, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (quota_make(q, box_fd, 64 * MIB, &data_fd, &e) < 0) fail_msg("%s", e.text);
+	ASSERT_OK(faccessat(data_fd, "work", W_OK, 0));
+	sum = fill(data_fd);
+	ASSERT_TRUE(sum > 40 * MIB && sum <= 64 * MIB);
+	ASSERT_OK(unlinkat(data_fd, "upper/full", 0));
+	ASSERT_TRUE(fill(data_fd) > 40 * MIB);
+	quota_drop(q, box_fd, data_fd);
+	quota_free(q);
+}
+
+TEST(an_image_holds_what_it_may_and_no_more)
+{
+	judge("image");
+}
+
+TEST(a_tmpfs_holds_what_it_may_and_no_more)
+{
+	judge("tmpfs");
+}
+
+TEST(a_project_holds_what_it_may_and_no_more)
+{
+	judge("project");
+}
+
+TEST(auto_never_fails_and_off_says_so)
+{
+	struct quota *q;
+	struct err e = ERR_NONE;
+
+	ASSERT_OK(quota_open("auto", images_fd, &q, &e));
+	ASSERT_EQ(quota_is_enforced(q), quota_fault(q) == NULL);
+	quota_free(q);
+	ASSERT_OK(quota_open("off", images_fd, &q, &e));
+	ASSERT_TRUE(!quota_is_enforced(q) && !quota_fault(q));
+	quota_free(q);
+	ASSERT_EQ(quota_open("some", images_fd, &q, &e), -EINVAL);
+}
+
+TEST(small_disks_have_fewer_files)
+{
+	ASSERT_EQ(quota_inodes(64 * MIB), 16384);
+	ASSERT_EQ(quota_inodes(256 * MIB), 65536);
+	ASSERT_EQ(quota_inodes(16384 * MIB), 1048576);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUN(an_image_holds_what_it_may_and_no_more), RUN(a_tmpfs_holds_what_it_may_and_no_more),
+		RUN(a_project_holds_what_it_may_and_no_more), RUN(auto_never_fails_and_off_says_so),
+		RUN(small_disks_have_fewer_files),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
