@@ -256,12 +256,25 @@ static int file_mount(const struct quota *q, int file_fd, int *ret_data_fd, stru
 	return 0;
 }
 
+/* What its first user needs of the disk's maps and tables is read now, and not when somebody waits for it. */
+static void warm(int data_fd)
+{
+	static const char *const names[] = {"upper/.warm", "work/.warm"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+		(void)mkdirat(data_fd, names[i], 0700);
+		(void)unlinkat(data_fd, names[i], AT_REMOVEDIR);
+	}
+}
+
 static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e)
 {
 	auto_close int file_fd = -1;
 	int r = file_make(q, dir_fd, bytes, &file_fd, e);
 
-	return r < 0 ? r : file_mount(q, file_fd, ret_data_fd, e);
+	if (r == 0) r = file_mount(q, file_fd, ret_data_fd, e);
+	if (r == 0) warm(*ret_data_fd);
+	return r;
 }
 
 /* ---- once more ---- */
