@@ -48,7 +48,7 @@ export function pack(files) {
 		const bytes = Buffer.from(content);
 		const header = Buffer.alloc(512);
 		header.write(name, 0);
-		header.write('0000644\0', 100);
+		header.write(name.endsWith('/') ? '0000755\0' : '0000644\0', 100);
 		header.write('0000000\0', 108);
 		header.write('0000000\0', 116);
 		header.write(`${bytes.length.toString(8).padStart(11, '0')}\0`, 124);
