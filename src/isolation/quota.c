@@ -161,14 +161,38 @@ int quota_make(struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, st
 	return q->backend->make(q, dir_fd, bytes, ret_data_fd, e);
 }
 
-int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+static int data_reopen(int dir_fd, int *ret_data_fd, struct err *e)
 {
-	int fd;
+	int fd = openat(dir_fd, QUOTA_DATA, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (quota_image_is_in(dir_fd)) return quota_image_reopen(q, dir_fd, ret_data_fd, e);
-	fd = openat(dir_fd, QUOTA_DATA, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) return err_set(e, -errno, "open a sandbox's tree");
 	*ret_data_fd = fd;
+	return 0;
+}
+
+/*
+ * The overlay was mounted `volatile` (isolation/contain.c) and left a mark that forbids a second mount, because a crash of
+ * the host may have eaten what was not written yet. Whoever keeps a tree knows that, and takes what there is.
+ */
+static int allow_overlay_again(int data_fd)
+{
+	static const char *const marks[] = {"work/work/incompat/volatile", "work/work/incompat"};
+
+	if (unlinkat(data_fd, "work/work/incompat/volatile/dirty", 0) < 0 && errno != ENOENT) return -errno;
+	for (unsigned i = 0; i < ARRAY_LEN(marks); i++)
+		if (unlinkat(data_fd, marks[i], AT_REMOVEDIR) < 0 && errno != ENOENT) return -errno;
+	return 0;
+}
+
+int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+{
+	auto_close int fd = -1;
+	int r = quota_image_is_in(dir_fd) ? quota_image_reopen(q, dir_fd, &fd, e) : data_reopen(dir_fd, &fd, e);
+
+	if (r < 0) return r;
+	r = allow_overlay_again(fd);
+	if (r < 0) return err_set(e, r, "make a sandbox's tree ready to be used again");
+	*ret_data_fd = take_fd(&fd);
 	return 0;
 }
 
