@@ -40,6 +40,7 @@ struct sandbox {
 	uint64_t created_ms;
 	struct timer *making_due;
 	struct idler idler;
+	bool slept; /* there is a tree: a start that fails leaves it asleep */
 	struct sandbox_wait *waits[WAIT_KINDS];
 	UT_hash_handle hh;
 };
@@ -173,7 +174,7 @@ static void on_making_due(void *ctx)
 	struct sandbox *sb = ctx;
 
 	log_event(LOG_WARN, "sandbox_start_timeout", "id", sb->id, NULL);
-	set_state(sb, SANDBOX_ABSENT);
+	set_state(sb, sb->slept ? SANDBOX_ASLEEP : SANDBOX_ABSENT);
 	fail_waits(sb, WAIT_START, REFUSED_BACKEND, -ETIMEDOUT, "the sandbox was not ready in time");
 	entry_tidy(sb);
 }
@@ -205,6 +206,7 @@ static void take_names(struct sandbox *sb, const char *run, const char *instance
 	sb->run = mem_strdup(run);
 	sb->instance = mem_strdup(instance);
 	sb->created_ms = created_ms;
+	sb->slept = false;
 	lost_forget(sb->all->lost, sb->id);
 }
 
@@ -230,7 +232,7 @@ static void on_refused(void *ctx, const struct msg_refused *m)
 	struct sandbox *sb = entry_find(all, m->id.at);
 
 	if (!sb || sb->state != SANDBOX_MAKING) return;
-	set_state(sb, SANDBOX_ABSENT);
+	set_state(sb, sb->slept ? SANDBOX_ASLEEP : SANDBOX_ABSENT);
 	fail_waits(sb, WAIT_START, (enum refusal)m->why, -EAGAIN, m->text.at);
 	entry_tidy(sb);
 }
@@ -251,6 +253,7 @@ static void on_asleep(void *ctx, const struct msg_asleep *m)
 	/* Their answers are still to come. */
 	if (sb->state == SANDBOX_REMOVING || sb->state == SANDBOX_MAKING) return;
 	take_names(sb, m->run.at, m->instance.at, m->created_ms);
+	sb->slept = true;
 	link_end(sb, END_LOST, "the sandbox fell asleep");
 	set_state(sb, SANDBOX_ASLEEP);
 	fail_waits(sb, WAIT_INSPECT, 0, -ENOENT, "the sandbox is asleep");
@@ -281,6 +284,7 @@ static void on_gone(void *ctx, const struct msg_gone *m)
 	bool deleted = sb->state == SANDBOX_REMOVING || m->why == GONE_REMOVED;
 	/* The life before the one that is being made: its answer is still to come. */
 	if (sb->state == SANDBOX_MAKING) return;
+	sb->slept = false;
 	link_end(sb, deleted ? END_DELETED : END_LOST, deleted ? "the sandbox was deleted" : m->text.at);
 	set_state(sb, SANDBOX_ABSENT);
 	waits_answer(sb, WAIT_REMOVE, &(struct sandbox_outcome){.text = ""});

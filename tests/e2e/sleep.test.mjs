@@ -57,7 +57,7 @@ test('a sleeper holds no agent, no cgroup and no ids, and is in the list', { ski
 	const listed = (await call(`${url}/v1/sandbox`)).json.sandboxes;
 	for (const id of ids) assert.equal(listed.find((sandbox) => sandbox.id === id)?.state, 'asleep');
 	assert.deepEqual(readdirSync(join(server.state, 'run')), [], 'sockets of agents');
-	await Promise.all(ids.map(remove));
+	await Promise.all(ids.map((id) => remove(id)));
 	await eventually(() => readdirSync(join(server.state, 'sandboxes')).length === 0, 'trees are gone');
 });
 
