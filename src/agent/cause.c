@@ -22,8 +22,8 @@ static uint32_t risen(uint64_t before, uint64_t now)
 }
 
 /*
- * The kernel refuses before the last block is gone, by up to the size of one write. Less than this is full: a 128th of
- * the disk, between 64 KiB and 4 MiB.
+ * The kernel refuses before the last block is gone, by up to the size of one write. Less than this is full: a
+ * 128th of the disk, between 64 KiB and 4 MiB.
  */
 static uint64_t least_free(uint64_t size)
 {
@@ -37,7 +37,8 @@ static bool disk_is_full(uint64_t *ret_size)
 
 	if (statfs("/", &fs) < 0) return false;
 	*ret_size = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
-	return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < least_free(*ret_size) || (fs.f_files && !fs.f_ffree);
+	return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < least_free(*ret_size) ||
+	       (fs.f_files && !fs.f_ffree);
 }
 
 void cause_find(struct cause *c, const struct tree *t, int code, bool killed_by_us)

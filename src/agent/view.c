@@ -21,9 +21,9 @@
 #include "wire/message.h"
 
 #define TICK_MS     1000
-#define TICK_MAX_MS 8000     /* while nothing changes */
-#define TICKS_A_S   100      /* USER_HZ */
-#define LOAD_ONE    65536    /* of the load averages, which are fixed-point numbers */
+#define TICK_MAX_MS 8000  /* while nothing changes */
+#define TICKS_A_S   100   /* USER_HZ */
+#define LOAD_ONE    65536 /* of the load averages, which are fixed-point numbers */
 #define TEXT_MAX    8192
 
 static void on_tick(struct timer *t);
@@ -33,7 +33,8 @@ static struct {
 	unsigned host_count, count;
 	uint32_t base_id;
 	uint64_t born_ms, written_ms;
-	uint64_t cpu_us, cgroup_cpu_us; /* used in all; as last read of a cgroup, which begins anew when it is made anew */
+	uint64_t cpu_us, cgroup_cpu_us; /* used in all; as last read of a cgroup, which begins anew when it is
+					   made anew */
 	uint64_t memory;                /* in use, when last written */
 	uint64_t load[3];
 	uint64_t tick_ms;
@@ -59,7 +60,8 @@ static void choose_processors(void)
 	CPU_ZERO(&view.mine);
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned cpu = 0; cpu < CPU_SETSIZE && taken < view.count; cpu++) {
-			if (!CPU_ISSET(cpu, &view.host) || nth++ < skip || CPU_ISSET(cpu, &view.mine)) continue;
+			if (!CPU_ISSET(cpu, &view.host) || nth++ < skip || CPU_ISSET(cpu, &view.mine))
+				continue;
 			CPU_SET(cpu, &view.mine);
 			taken++;
 		}
@@ -67,7 +69,8 @@ static void choose_processors(void)
 
 void view_take_processors(void)
 {
-	if (view.count < view.host_count) (void)syscall(SYS_sched_setaffinity, 0, sizeof view.mine, &view.mine);
+	if (view.count < view.host_count)
+		(void)syscall(SYS_sched_setaffinity, 0, sizeof view.mine, &view.mine);
 }
 
 /* ---- texts ---- */
@@ -154,7 +157,8 @@ static void put_fixed(void)
 static uint64_t memory_total(void)
 {
 	struct sysinfo host;
-	uint64_t total = limits_memory(), all = sysinfo(&host) < 0 ? total : (uint64_t)host.totalram * host.mem_unit;
+	uint64_t total = limits_memory(),
+		 all = sysinfo(&host) < 0 ? total : (uint64_t)host.totalram * host.mem_unit;
 
 	return total && total < all ? total : all;
 }
@@ -177,13 +181,27 @@ static void put_memory(void)
 		const char *name;
 		uint64_t kib;
 	} lines[] = {
-		{"MemTotal:", total},   {"MemFree:", free},       {"MemAvailable:", free + cached - shared},
-		{"Buffers:", 0},        {"Cached:", cached},      {"SwapCached:", 0},
-		{"Active:", used},      {"Inactive:", 0},         {"SwapTotal:", 0},
-		{"SwapFree:", 0},       {"Dirty:", 0},            {"Writeback:", 0},
-		{"AnonPages:", used - cached}, {"Mapped:", 0},    {"Shmem:", shared},
-		{"Slab:", 0},           {"SReclaimable:", 0},     {"SUnreclaim:", 0},
-		{"KernelStack:", 0},    {"PageTables:", 0},       {"CommitLimit:", total},
+		{"MemTotal:", total},
+		{"MemFree:", free},
+		{"MemAvailable:", free + cached - shared},
+		{"Buffers:", 0},
+		{"Cached:", cached},
+		{"SwapCached:", 0},
+		{"Active:", used},
+		{"Inactive:", 0},
+		{"SwapTotal:", 0},
+		{"SwapFree:", 0},
+		{"Dirty:", 0},
+		{"Writeback:", 0},
+		{"AnonPages:", used - cached},
+		{"Mapped:", 0},
+		{"Shmem:", shared},
+		{"Slab:", 0},
+		{"SReclaimable:", 0},
+		{"SUnreclaim:", 0},
+		{"KernelStack:", 0},
+		{"PageTables:", 0},
+		{"CommitLimit:", total},
 		{"Committed_AS:", used},
 	};
 
@@ -199,7 +217,8 @@ static uint64_t cpu_read(void)
 	struct rusage use;
 	uint64_t now;
 
-	if (fd_read_file(limits_dir(), "cpu.stat", buf, sizeof buf) > 0 && (now = limits_number(buf, "usage_usec"))) {
+	if (fd_read_file(limits_dir(), "cpu.stat", buf, sizeof buf) > 0 &&
+	    (now = limits_number(buf, "usage_usec"))) {
 		uint64_t more = now >= view.cgroup_cpu_us ? now - view.cgroup_cpu_us : now;
 
 		view.cgroup_cpu_us = now;
@@ -213,7 +232,8 @@ static uint64_t cpu_read(void)
 
 static void put_stat(uint64_t up_ms)
 {
-	uint64_t all = up_ms * view.count / (1000 / TICKS_A_S), busy = MIN(view.cpu_us / (1000000 / TICKS_A_S), all);
+	uint64_t all = up_ms * view.count / (1000 / TICKS_A_S),
+		 busy = MIN(view.cpu_us / (1000000 / TICKS_A_S), all);
 	uint64_t n = MAX(view.count, 1u);
 
 	add("cpu  %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0 0 0\n", busy, all - busy);
@@ -224,12 +244,13 @@ static void put_stat(uint64_t up_ms)
 	add("intr 0\nctxt 0\nbtime %" PRIu64 "\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n",
 	    (clock_wall_ms() - up_ms) / 1000);
 	put(MACHINE_STAT);
-	add("%" PRIu64 ".%02u %" PRIu64 ".%02u\n", up_ms / 1000, (unsigned)(up_ms / 10 % 100), (all - busy) / TICKS_A_S,
-	    (unsigned)((all - busy) % TICKS_A_S));
+	add("%" PRIu64 ".%02u %" PRIu64 ".%02u\n", up_ms / 1000, (unsigned)(up_ms / 10 % 100),
+	    (all - busy) / TICKS_A_S, (unsigned)((all - busy) % TICKS_A_S));
 	put(MACHINE_UPTIME);
 }
 
-/* The load is how many processors were kept busy, averaged as the kernel does: over one, five and fifteen minutes. */
+/* The load is how many processors were kept busy, averaged as the kernel does: over one, five and fifteen
+ * minutes. */
 static void put_load(uint64_t used_us, uint64_t passed_ms)
 {
 	static const uint64_t spans_ms[] = {60000, 300000, 900000};
@@ -239,7 +260,8 @@ static void put_load(uint64_t used_us, uint64_t passed_ms)
 		uint64_t weight = MIN(passed_ms, spans_ms[i]);
 
 		view.load[i] = (view.load[i] * (spans_ms[i] - weight) + now * weight) / spans_ms[i];
-		add("%u.%02u ", (unsigned)(view.load[i] / LOAD_ONE), (unsigned)(view.load[i] % LOAD_ONE * 100 / LOAD_ONE));
+		add("%u.%02u ", (unsigned)(view.load[i] / LOAD_ONE),
+		    (unsigned)(view.load[i] % LOAD_ONE * 100 / LOAD_ONE));
 	}
 	add("1/%" PRIu64 " 1\n", MAX(limits_processes(), (uint64_t)1));
 	put(MACHINE_LOADAVG);
@@ -272,7 +294,8 @@ void view_init(uint32_t base_id)
 {
 	view.base_id = base_id;
 	view.born_ms = clock_ms();
-	if (sched_getaffinity(0, sizeof view.host, &view.host) == 0) view.host_count = (unsigned)CPU_COUNT(&view.host);
+	if (sched_getaffinity(0, sizeof view.host, &view.host) == 0)
+		view.host_count = (unsigned)CPU_COUNT(&view.host);
 	view.count = view.host_count;
 }
 

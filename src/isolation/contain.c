@@ -79,7 +79,8 @@ static void masks_probe(void)
 	auto_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (unsigned i = 0; i < ARRAY_LEN(masks); i++)
-		if (faccessat(proc_fd, masks[i].path + strlen(PROC "/"), F_OK, 0) == 0) masks_present |= 1u << i;
+		if (faccessat(proc_fd, masks[i].path + strlen(PROC "/"), F_OK, 0) == 0)
+			masks_present |= 1u << i;
 }
 
 static int mask_apply(const struct mask *m)
@@ -156,8 +157,9 @@ static int tree_attach(int tree_fd, const char *at, struct err *e)
 static int overlay_mount(uint32_t base_id, struct err *e)
 {
 	/*
-	 * volatile: a sync inside, and the end of the sandbox, do not wait for the disk. Nothing in a sandbox outlives the
-	 * host, so there is nobody to wait for; an upper directory that is used again needs its work/work/incompat removed.
+	 * volatile: a sync inside, and the end of the sandbox, do not wait for the disk. Nothing in a sandbox
+	 * outlives the host, so there is nobody to wait for; an upper directory that is used again needs its
+	 * work/work/incompat removed.
 	 */
 	const char *layers = "lowerdir=/l,upperdir=/d/upper,workdir=/d/work,volatile";
 	struct statvfs fs;

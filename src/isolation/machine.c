@@ -15,18 +15,22 @@
 #include "base/id.h"
 #include "base/mem.h"
 
-#define WRITABLE       "/w" /* the template once more, for making files in it */
-#define PROCESSOR_MAX  4096
-#define CGROUP_FILES   "c"  /* in the template: mount points of the files of /sys/fs/cgroup */
+#define WRITABLE      "/w" /* the template once more, for making files in it */
+#define PROCESSOR_MAX 4096
+#define CGROUP_FILES  "c" /* in the template: mount points of the files of /sys/fs/cgroup */
 
 static const struct {
 	const char *name; /* below /proc, or below /sys/fs/cgroup */
 	bool of_cgroup;
 } files[MACHINE_FILES] = {
-	[MACHINE_MEMINFO] = {"meminfo", false},       [MACHINE_CPUINFO] = {"cpuinfo", false},
-	[MACHINE_STAT] = {"stat", false},             [MACHINE_UPTIME] = {"uptime", false},
-	[MACHINE_LOADAVG] = {"loadavg", false},       [MACHINE_SWAPS] = {"swaps", false},
-	[MACHINE_MEMORY_MAX] = {"memory.max", true},  [MACHINE_CPU_MAX] = {"cpu.max", true},
+	[MACHINE_MEMINFO] = {"meminfo", false},
+	[MACHINE_CPUINFO] = {"cpuinfo", false},
+	[MACHINE_STAT] = {"stat", false},
+	[MACHINE_UPTIME] = {"uptime", false},
+	[MACHINE_LOADAVG] = {"loadavg", false},
+	[MACHINE_SWAPS] = {"swaps", false},
+	[MACHINE_MEMORY_MAX] = {"memory.max", true},
+	[MACHINE_CPU_MAX] = {"cpu.max", true},
 	[MACHINE_PIDS_MAX] = {"pids.max", true},
 };
 
@@ -102,7 +106,8 @@ static int file_park(unsigned i, const char *proc_dir, struct err *e)
 	(void)snprintf(name, sizeof name, WRITABLE "/%s-%016" PRIx64, files[i].name, random);
 	fd = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0444);
 	if (fd < 0) return err_set(e, -errno, "make a file of the machine");
-	(void)snprintf(to, sizeof to, "%s/%s", files[i].of_cgroup ? MACHINE_CGROUP_DIR : proc_dir, files[i].name);
+	(void)snprintf(to, sizeof to, "%s/%s", files[i].of_cgroup ? MACHINE_CGROUP_DIR : proc_dir,
+		       files[i].name);
 	if (mount(name, to, NULL, MS_BIND, NULL) < 0) r = -errno;
 	(void)unlink(name);
 	if (r < 0) {

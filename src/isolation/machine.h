@@ -1,11 +1,13 @@
 /*
- * machine.h - the files that tell a sandbox of its machine: its own memory, processors and time instead of the host's.
+ * machine.h - the files that tell a sandbox of its machine: its own memory, processors and time instead of
+ * the host's.
  *
- * Theory of operation: programs ask /proc how much there is, and /sys/fs/cgroup what they may use. A FUSE server would
- * answer at the cost of a process a sandbox; we bind plain files over those of /proc, and let the agent rewrite them
- * (agent/view.c). The files lie in the zygote's template, one tmpfs for all sandboxes, and lose their names at once: they
- * are gone with the mounts that show them. Their owner is the host's root, whom nobody inside is, so only the agent can write
- * them, through descriptors that it opened before it became somebody.
+ * Theory of operation: programs ask /proc how much there is, and /sys/fs/cgroup what they may use. A FUSE
+ * server would answer at the cost of a process a sandbox; we bind plain files over those of /proc, and let
+ * the agent rewrite them (agent/view.c). The files lie in the zygote's template, one tmpfs for all sandboxes,
+ * and lose their names at once: they are gone with the mounts that show them. Their owner is the host's root,
+ * whom nobody inside is, so only the agent can write them, through descriptors that it opened before it
+ * became somebody.
  *
  * All of it happens while an agent is parked, so that nobody waits for it.
  */

@@ -85,7 +85,8 @@ static const struct quota_backend quota_off = {.name = "off", .probe = off_probe
 
 /* ---- the choice ---- */
 
-static const struct quota_backend *const backends[] = {&quota_project, &quota_image, &quota_tmpfs, &quota_off};
+static const struct quota_backend *const backends[] = {&quota_project, &quota_image, &quota_tmpfs,
+						       &quota_off};
 
 static int take(struct quota *q, const char *wish, struct err *e)
 {
@@ -102,8 +103,9 @@ static void take_best(struct quota *q)
 	struct err of_project = ERR_NONE, of_image = ERR_NONE;
 
 	if (take(q, "project", &of_project) == 0 || take(q, "image", &of_image) == 0) return;
-	(void)snprintf(q->fault, sizeof q->fault, "disk limits are not enforced: project: %.70s; image: %.70s",
-		       of_project.text, of_image.text);
+	(void)snprintf(q->fault, sizeof q->fault,
+		       "disk limits are not enforced: project: %.70s; image: %.70s", of_project.text,
+		       of_image.text);
 	q->backend = &quota_off;
 }
 
@@ -171,8 +173,9 @@ static int data_reopen(int dir_fd, int *ret_data_fd, struct err *e)
 }
 
 /*
- * The overlay was mounted `volatile` (isolation/contain.c) and left a mark that forbids a second mount, because a crash of
- * the host may have eaten what was not written yet. Whoever keeps a tree knows that, and takes what there is.
+ * The overlay was mounted `volatile` (isolation/contain.c) and left a mark that forbids a second mount,
+ * because a crash of the host may have eaten what was not written yet. Whoever keeps a tree knows that, and
+ * takes what there is.
  */
 static int allow_overlay_again(int data_fd)
 {
@@ -187,7 +190,8 @@ static int allow_overlay_again(int data_fd)
 int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
 {
 	auto_close int fd = -1;
-	int r = quota_image_is_in(dir_fd) ? quota_image_reopen(q, dir_fd, &fd, e) : data_reopen(dir_fd, &fd, e);
+	int r = quota_image_is_in(dir_fd) ? quota_image_reopen(q, dir_fd, &fd, e)
+					  : data_reopen(dir_fd, &fd, e);
 
 	if (r < 0) return r;
 	r = allow_overlay_again(fd);

@@ -1,17 +1,17 @@
 /*
  * quota_image.c - theory of operation.
  *
- * A template of each size is made once: mkfs.ext4 into a sparse file, with upper/ and work/ in it. Making a sandbox's disk
- * is a copy of its few blocks, a loop device, and a mount that is attached nowhere. The loop device frees itself when the
- * last mount of it is gone (LO_FLAGS_AUTOCLEAR).
+ * A template of each size is made once: mkfs.ext4 into a sparse file, with upper/ and work/ in it. Making a
+ * sandbox's disk is a copy of its few blocks, a loop device, and a mount that is attached nowhere. The loop
+ * device frees itself when the last mount of it is gone (LO_FLAGS_AUTOCLEAR).
  *
- * There is no journal: what a sandbox has not written when its host crashes is lost anyway, and an image that is used again
- * after that (sleep-after) is mended first.
- * The loop device reads and writes the file without the page cache where it can; otherwise each page would be there twice,
- * and once too often. Freed blocks are given back to the host (discard).
+ * There is no journal: what a sandbox has not written when its host crashes is lost anyway, and an image that
+ * is used again after that (sleep-after) is mended first. The loop device reads and writes the file without
+ * the page cache where it can; otherwise each page would be there twice, and once too often. Freed blocks are
+ * given back to the host (discard).
  *
- * At the end of a sandbox the kernel would write out what is not on disk yet, for a file that is deleted next:
- * quota_drop() shuts the file system down first.
+ * At the end of a sandbox the kernel would write out what is not on disk yet, for a file that is deleted
+ * next: quota_drop() shuts the file system down first.
  *
  * Trust: the sandbox reaches the file system, never the device or the file.
  */
@@ -39,12 +39,12 @@
 
 #define DISK       "disk" /* the file's name in a sandbox's directory */
 #define BLOCK      4096
-#define LOOP_TRIES 64     /* others take free devices, too */
+#define LOOP_TRIES 64 /* others take free devices, too */
 #define PROBE_SIZE (UINT64_C(64) << 20)
 
 /* _IOR('X', 125, __u32) of ext4 and XFS; without writing anything out. */
-#define IOC_SHUTDOWN       _IOR('X', 125, uint32_t)
-#define SHUTDOWN_NO_FLUSH  2
+#define IOC_SHUTDOWN      _IOR('X', 125, uint32_t)
+#define SHUTDOWN_NO_FLUSH 2
 
 /* ---- templates ---- */
 
@@ -89,14 +89,30 @@ static int run(const char *const argv[], struct err *e)
 	return 0;
 }
 
-/* PATH is a sparse file of the wanted size, LAYERS a directory that holds what the file system begins with. */
+/* PATH is a sparse file of the wanted size, LAYERS a directory that holds what the file system begins with.
+ */
 static int format(const char *path, const char *layers, uint64_t bytes, struct err *e)
 {
 	char inodes[24];
-	const char *argv[] = {mkfs_path(), "-q", "-F", "-b", "4096", "-m", "0", "-N", inodes, "-O",
-			      "^has_journal,^resize_inode,^metadata_csum,uninit_bg", "-E",
-			      "lazy_itable_init=1,nodiscard,packed_meta_blocks=1,root_owner=0:0", "-G", "4096", "-d",
-			      layers, path, NULL};
+	const char *argv[] = {mkfs_path(),
+			      "-q",
+			      "-F",
+			      "-b",
+			      "4096",
+			      "-m",
+			      "0",
+			      "-N",
+			      inodes,
+			      "-O",
+			      "^has_journal,^resize_inode,^metadata_csum,uninit_bg",
+			      "-E",
+			      "lazy_itable_init=1,nodiscard,packed_meta_blocks=1,root_owner=0:0",
+			      "-G",
+			      "4096",
+			      "-d",
+			      layers,
+			      path,
+			      NULL};
 
 	if (!argv[0]) return err_say(e, -ENOENT, "mkfs.ext4 is missing (package e2fsprogs)");
 	(void)snprintf(inodes, sizeof inodes, "%" PRIu64, quota_inodes(bytes));
@@ -106,7 +122,8 @@ static int format(const char *path, const char *layers, uint64_t bytes, struct e
 /* NEW is a directory of ours: the file `disk` in it becomes the template. */
 static int template_build(int new_fd, uint64_t bytes, struct err *e)
 {
-	auto_close int layers_fd = -1, fd = openat(new_fd, DISK, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	auto_close int layers_fd = -1,
+		       fd = openat(new_fd, DISK, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	char path[64], layers[64];
 	int r = fd < 0 ? err_set(e, -errno, "make a disk image") : quota_dirs_make(new_fd, &layers_fd, e);
 
@@ -185,7 +202,8 @@ struct device_path {
 	char text[64];
 };
 
-/* Where /dev is not the kernel's own, devices beyond the first few have no node: we make one beside the templates. */
+/* Where /dev is not the kernel's own, devices beyond the first few have no node: we make one beside the
+ * templates. */
 static struct device_path device_path(const struct quota *q, long number)
 {
 	struct device_path path;
@@ -194,12 +212,14 @@ static struct device_path device_path(const struct quota *q, long number)
 	(void)snprintf(path.text, sizeof path.text, "/dev/loop%ld", number);
 	if (access(path.text, F_OK) == 0) return path;
 	(void)snprintf(name, sizeof name, "loop%ld", number);
-	if (mknodat(q->images_fd, name, S_IFBLK | 0600, makedev(LOOP_MAJOR, (unsigned)number)) == 0 || errno == EEXIST)
+	if (mknodat(q->images_fd, name, S_IFBLK | 0600, makedev(LOOP_MAJOR, (unsigned)number)) == 0 ||
+	    errno == EEXIST)
 		(void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d/%s", q->images_fd, name);
 	return path;
 }
 
-static int device_take(const struct quota *q, int file_fd, struct device_path *ret, int *ret_fd, struct err *e)
+static int device_take(const struct quota *q, int file_fd, struct device_path *ret, int *ret_fd,
+		       struct err *e)
 {
 	auto_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	struct loop_config config = {.fd = (uint32_t)file_fd,
@@ -283,8 +303,8 @@ static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 #define RELEASE_WAIT_US 10000
 
 /*
- * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it. A lease is
- * given only while nobody else has the file open, and a device has.
+ * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it.
+ * A lease is given only while nobody else has the file open, and a device has.
  */
 static int wait_for_release(int fd)
 {

@@ -1,10 +1,11 @@
 /*
- * quota_project.c - a project of ext4 or XFS: everything below the sandbox's directory inherits its number, and the kernel
- * counts blocks and inodes by it.
+ * quota_project.c - a project of ext4 or XFS: everything below the sandbox's directory inherits its number,
+ * and the kernel counts blocks and inodes by it.
  *
- * A number is drawn at random for each sandbox: a tree in the trash still counts for a while, and must not count against
- * who comes after it. Nobody inside can change it: the kernel allows that in the first user namespace only. Overlay works
- * with the mounter's credentials, but without CAP_SYS_RESOURCE, so the limits hold there, too.
+ * A number is drawn at random for each sandbox: a tree in the trash still counts for a while, and must not
+ * count against who comes after it. Nobody inside can change it: the kernel allows that in the first user
+ * namespace only. Overlay works with the mounter's credentials, but without CAP_SYS_RESOURCE, so the limits
+ * hold there, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +104,8 @@ static uint64_t project_used(int dir_fd)
 	uint32_t project = data_fd < 0 ? 0 : project_of(data_fd);
 	struct dqblk usage;
 
-	if (!project || syscall(SYS_quotactl_fd, data_fd, QCMD(Q_GETQUOTA, PRJQUOTA), project, &usage) < 0) return 0;
+	if (!project || syscall(SYS_quotactl_fd, data_fd, QCMD(Q_GETQUOTA, PRJQUOTA), project, &usage) < 0)
+		return 0;
 	return usage.dqb_curspace;
 }
 

@@ -1,6 +1,6 @@
 /*
- * quota_tmpfs.c - the sandbox's files in memory: fastest, counted in the memory limit of who writes them, and gone with
- * the last process that could see them. For limits that are small beside the memory limit.
+ * quota_tmpfs.c - the sandbox's files in memory: fastest, counted in the memory limit of who writes them, and
+ * gone with the last process that could see them. For limits that are small beside the memory limit.
  */
 #include <errno.h>
 #include <fcntl.h>

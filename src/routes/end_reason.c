@@ -29,16 +29,18 @@ static void say_memory(const struct operation_end *end, char hint[HINT_MAX])
 {
 	char size[32];
 
-	(void)snprintf(hint, HINT_MAX,
-		       "the kernel killed it because the sandbox reached its memory limit%s: use less, or a larger "
-		       "\"instance\" or \"limits\":{\"memory_mb\":...} at POST /v1/sandbox",
-		       megabytes(end->limit, size));
+	(void)snprintf(
+		hint, HINT_MAX,
+		"the kernel killed it because the sandbox reached its memory limit%s: use less, or a larger "
+		"\"instance\" or \"limits\":{\"memory_mb\":...} at POST /v1/sandbox",
+		megabytes(end->limit, size));
 }
 
 static void say_pids(const struct operation_end *end, char hint[HINT_MAX])
 {
 	(void)snprintf(hint, HINT_MAX,
-		       "the sandbox reached its limit of %" PRIu64 " processes and threads: end some, or use a larger "
+		       "the sandbox reached its limit of %" PRIu64
+		       " processes and threads: end some, or use a larger "
 		       "\"instance\" or \"limits\":{\"pids\":...} at POST /v1/sandbox",
 		       end->limit);
 }
@@ -47,19 +49,21 @@ static void say_disk(const struct operation_end *end, char hint[HINT_MAX])
 {
 	char size[32];
 
-	(void)snprintf(hint, HINT_MAX,
-		       "the sandbox's disk%s is full, or has no more room for files: remove some, or use a larger "
-		       "\"instance\" or \"limits\":{\"disk_mb\":...} at POST /v1/sandbox",
-		       megabytes(end->limit, size));
+	(void)snprintf(
+		hint, HINT_MAX,
+		"the sandbox's disk%s is full, or has no more room for files: remove some, or use a larger "
+		"\"instance\" or \"limits\":{\"disk_mb\":...} at POST /v1/sandbox",
+		megabytes(end->limit, size));
 }
 
 /* What the kernel did is told even when it does not explain the end. */
 static void say_aside(const struct operation_end *end, char hint[HINT_MAX])
 {
 	if (end->oom_kills)
-		(void)snprintf(hint, HINT_MAX,
-			       "while it ran, the kernel killed %u of the sandbox's processes for want of memory",
-			       end->oom_kills);
+		(void)snprintf(
+			hint, HINT_MAX,
+			"while it ran, the kernel killed %u of the sandbox's processes for want of memory",
+			end->oom_kills);
 }
 
 static void say(const struct operation_end *end, char hint[HINT_MAX])
@@ -69,8 +73,9 @@ static void say(const struct operation_end *end, char hint[HINT_MAX])
 	case END_PIDS: say_pids(end, hint); return;
 	case END_DISK: say_disk(end, hint); return;
 	case END_TIMEOUT:
-		(void)snprintf(hint, HINT_MAX,
-			       "its time was up: give it more with \"timeout_ms\", or start it in the background");
+		(void)snprintf(
+			hint, HINT_MAX,
+			"its time was up: give it more with \"timeout_ms\", or start it in the background");
 		return;
 	case END_EXITED:
 	case END_SIGNAL:
@@ -92,7 +97,8 @@ static json_t *detail_of(const struct operation_end *end)
 	json_t *detail = json_object();
 
 	if (*end->text)
-		json_object_set_new(detail, "message", json_of_text(end->text, strnlen(end->text, WORDS_MAX)));
+		json_object_set_new(detail, "message",
+				    json_of_text(end->text, strnlen(end->text, WORDS_MAX)));
 	add_number(detail, "limit", end->limit);
 	add_number(detail, "oom_kills", end->oom_kills);
 	add_number(detail, "forks_refused", end->forks_refused);

@@ -1,6 +1,6 @@
 /*
- * end_reason.h - inside the room: why a command, process or terminal ended, as further keys of its last event: `reason`,
- * `signal`, `detail`, and, where a person can act, `hint`.
+ * end_reason.h - inside the room: why a command, process or terminal ended, as further keys of its last
+ * event: `reason`, `signal`, `detail`, and, where a person can act, `hint`.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * limits_request.h - inside the room: {"memory_mb":512, "pids":256, "cpu":0.5, "disk_mb":4096} of a POST /v1/sandbox, each
- * in place of what the instance type says. Pure.
+ * limits_request.h - inside the room: {"memory_mb":512, "pids":256, "cpu":0.5, "disk_mb":4096} of a POST
+ * /v1/sandbox, each in place of what the instance type says. Pure.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* Whatever limits a client wishes for: those that are taken are within the bounds that the keeper judges again. */
+/* Whatever limits a client wishes for: those that are taken are within the bounds that the keeper judges
+ * again. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

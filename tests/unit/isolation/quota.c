@@ -122,8 +122,10 @@ TEST(small_disks_have_fewer_files)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RUN(an_image_holds_what_it_may_and_no_more), RUN(a_tmpfs_holds_what_it_may_and_no_more),
-		RUN(a_project_holds_what_it_may_and_no_more), RUN(auto_never_fails_and_off_says_so),
+		RUN(an_image_holds_what_it_may_and_no_more),
+		RUN(a_tmpfs_holds_what_it_may_and_no_more),
+		RUN(a_project_holds_what_it_may_and_no_more),
+		RUN(auto_never_fails_and_off_says_so),
 		RUN(small_disks_have_fewer_files),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

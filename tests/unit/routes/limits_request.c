@@ -39,9 +39,22 @@ TEST(what_is_not_said_is_left_to_the_instance_type)
 TEST(what_cannot_be_is_refused_with_its_bounds)
 {
 	static const char *const texts[] = {
-		"[]", "7", "\"x\"", "{\"memory\": 1}", "{\"memory_mb\": \"256\"}", "{\"memory_mb\": 256.5}",
-		"{\"memory_mb\": 15}", "{\"memory_mb\": -256}", "{\"memory_mb\": 9007199254740993}", "{\"memory_mb\": true}",
-		"{\"pids\": 7}", "{\"pids\": 1e3}", "{\"cpu\": 0}", "{\"cpu\": -1}", "{\"cpu\": 1e300}", "{\"disk_mb\": 63}",
+		"[]",
+		"7",
+		"\"x\"",
+		"{\"memory\": 1}",
+		"{\"memory_mb\": \"256\"}",
+		"{\"memory_mb\": 256.5}",
+		"{\"memory_mb\": 15}",
+		"{\"memory_mb\": -256}",
+		"{\"memory_mb\": 9007199254740993}",
+		"{\"memory_mb\": true}",
+		"{\"pids\": 7}",
+		"{\"pids\": 1e3}",
+		"{\"cpu\": 0}",
+		"{\"cpu\": -1}",
+		"{\"cpu\": 1e300}",
+		"{\"disk_mb\": 63}",
 	};
 
 	for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
