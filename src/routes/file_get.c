@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "http/http.h"
 #include "routes/answers.h"
+#include "routes/files.h"
 #include "routes/handlers.h"
 #include "routes/range.h"
 #include "routes/request.h"
@@ -152,22 +153,27 @@ static bool starts(const struct request *rq)
 	       sandboxes_state(rq->routes->sandboxes, rq->match.id) != SANDBOX_ABSENT;
 }
 
-void handle_file_get(struct request *rq)
+void file_answer(struct request *rq, const char *path)
 {
-	char path[PATH_LIMIT];
+	struct reading *rd = mem_new(sizeof *rd);
 	struct agent_link *link;
-	struct reading *rd;
 
-	if (!request_file_path(rq, path)) return;
-	if (!starts(rq)) {
-		http_reply_error(rq->x, 404, "workspace_read_not_found", "there is no sandbox of this id");
-		return;
-	}
-	rd = mem_new(sizeof *rd);
 	rd->rq = rq;
 	(void)snprintf(rd->path, sizeof rd->path, "%s", path);
 	http_on_gone(rq->x, on_gone, rd);
 	link = request_sandbox(rq, &rd->wait, on_sandbox, rd);
 	if (link) open_file(rd, link);
 	else if (!rd->wait) answer_no_keeper(reading_done(rd)->x);
+}
+
+void handle_file_get(struct request *rq)
+{
+	char path[PATH_LIMIT];
+
+	if (!request_file_path(rq, path)) return;
+	if (!starts(rq)) {
+		http_reply_error(rq->x, 404, "workspace_read_not_found", "there is no sandbox of this id");
+		return;
+	}
+	file_answer(rq, path);
 }

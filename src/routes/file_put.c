@@ -1,64 +1,42 @@
 /*
- * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or
- * nothing.
- *
- * Theory of operation: the agent opens a temporary sibling and hands us its descriptor. Two buffers take
- * turns: the loop fills one from the body while a thread writes the other, so a slow disk delays nobody else
- * and a fast one keeps the client busy. When the one being filled is full and the other still being written,
- * the body is paused; that stops the client. After the last byte the agent is told to put the file in its
- * place, and only its word makes a 200. A small body is collected first and goes to the agent in one message,
- * which answers when it is in its place.
- *
- * What may never happen: memory freed while the thread uses it. So a *writing* whose client or sandbox is
- * lost is only marked (x or operation NULL), and writing_tidy() frees it when nothing of it is under way any
- * more.
+ * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or nothing. While the
+ * writer (files.h) has no room the body is paused; that stops the client. A small body is collected first and goes to the
+ * agent in one message, which answers when it is in its place.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "http/http.h"
 #include "http/target.h"
-#include "http/target.h"
-#include "loop/loop.h"
 #include "routes/answers.h"
+#include "routes/files.h"
 #include "routes/handlers.h"
 #include "routes/request.h"
-#include "sandbox/agent_link.h"
 #include "sandbox/operations.h"
 
-#define FILL_MAX   (256u << 10) /* bytes after which a buffer is written */
-#define FILE_MODE  0644u
-#define BUFFER_CAP (1u << 20) /* the piece that fills it comes on top */
+#define FILE_MODE 0644u
 
 struct writing {
-	struct request *rq; /* NULL: answered, or the client is gone */
-	struct loop *loop;
+	struct request *rq;
 	struct sandbox_wait *wait;
-	struct file_operation *operation; /* NULL: none, or it has ended */
-	int fd;
-	struct buf filling, flushing;
-	uint64_t received, written;
-	int error;      /* of a write: a negative errno */
-	bool in_thread; /* FLUSHING, WRITTEN and ERROR are the thread's now */
-	bool paused;
-	bool whole;     /* FILLING is all of it, for the agent to write */
-	bool complete;  /* the last byte of the body is here */
-	bool committed; /* the agent was asked to put the file in its place */
+	struct file_writer *writer;       /* of a body that streams by */
+	struct file_operation *operation; /* of one that was collected */
+	struct buf content;
+	bool whole; /* CONTENT is all of it */
+	bool streaming;
+	uint64_t received;
 	char path[PATH_LIMIT];
 };
 
-static void writing_tidy(struct writing *w)
+static void writing_free(struct writing *w)
 {
-	if (w->rq || w->in_thread) return;
+	file_writer_drop(w->writer);
 	file_operation_drop(w->operation);
-	fd_close(w->fd);
-	buf_done(&w->filling);
-	buf_done(&w->flushing);
+	buf_done(&w->content);
 	free(w);
 }
 
@@ -67,17 +45,17 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct writing *w = ctx;
 
 	(void)x;
-	w->rq = NULL;
-	w->wait = sandbox_wait_cancel(w->wait);
-	writing_tidy(w);
+	sandbox_wait_cancel(w->wait);
+	writing_free(w);
 }
 
-/* Before the answer; the caller answers on the exchange returned, after which W is nobody's. */
-static struct request *take_request(struct writing *w)
+/* Before the answer. */
+static struct request *writing_done(struct writing *w)
 {
-	struct request *rq = take_ptr(w->rq);
+	struct request *rq = w->rq;
 
 	http_on_gone(rq->x, NULL, NULL);
+	writing_free(w);
 	return rq;
 }
 
@@ -86,101 +64,20 @@ static void fail(struct writing *w, const char *reason)
 	char message[1200];
 
 	(void)snprintf(message, sizeof message, "write failed: %.1000s", reason);
-	if (w->rq) http_reply_error(take_request(w)->x, 502, "workspace_archive_write_error", message);
-	writing_tidy(w);
+	http_reply_error(writing_done(w)->x, 502, "workspace_archive_write_error", message);
 }
 
-/* ---- bytes to the file ---- */
-
-static void flush_in_thread(void *ctx)
-{
-	struct writing *w = ctx;
-	size_t done = 0;
-
-	while (done < w->flushing.len) {
-		ssize_t n = pwrite(w->fd, w->flushing.data + done, w->flushing.len - done,
-				   (off_t)(w->written + done));
-
-		if (n < 0 && errno == EINTR) continue;
-		if (n <= 0) {
-			w->error = n < 0 ? -errno : -EIO;
-			return;
-		}
-		done += (size_t)n;
-	}
-	w->written += done;
-}
-
-static void on_flushed(void *ctx);
-
-/* Hands what was filled to the thread. */
-static void flush(struct writing *w)
-{
-	struct buf full = w->filling;
-
-	w->filling = w->flushing;
-	buf_clear(&w->filling);
-	w->flushing = full;
-	w->in_thread = true;
-	loop_work(w->loop, flush_in_thread, on_flushed, w);
-}
-
-static void advance(struct writing *w)
-{
-	if (w->in_thread || w->committed) return;
-	if (w->filling.len >= FILL_MAX || (w->complete && w->filling.len)) {
-		flush(w);
-	} else if (w->complete) {
-		w->committed = true;
-		file_operation_commit(w->operation);
-	}
-	if (!w->paused) return;
-	w->paused = false;
-	http_body_resume(w->rq->x);
-}
-
-static void on_flushed(void *ctx)
-{
-	struct writing *w = ctx;
-
-	w->in_thread = false;
-	if (w->error) fail(w, strerror(-w->error));
-	else if (w->rq && w->operation) advance(w);
-	else writing_tidy(w);
-}
-
-/* ---- the body ---- */
-
-static void refuse_size(struct writing *w, uint64_t bytes)
-{
-	uint64_t limit = w->rq->routes->settings.file_limit;
-
-	answer_too_large(take_request(w)->x, "payload too large", bytes, limit);
-	writing_tidy(w);
-}
+/* ---- a body that streams by ---- */
 
 static bool on_body_piece(struct exchange *x, const void *bytes, size_t len, void *ctx)
 {
 	struct writing *w = ctx;
-	uint64_t limit = w->rq->routes->settings.file_limit;
+	uint64_t limit = w->rq->routes->settings.file_limit, received = w->received += len;
 
 	(void)x;
-	w->received += len;
-	if (limit && w->received > limit) {
-		refuse_size(w, w->received);
-		return false;
-	}
-	if (buf_add(&w->filling, bytes, len) < 0) {
-		fail(w, "a piece of the body is larger than any should be");
-		return false;
-	}
-	if (w->filling.len < FILL_MAX) return true;
-	if (w->in_thread) {
-		w->paused = true;
-		return false;
-	}
-	flush(w);
-	return true;
+	if (!limit || received <= limit) return file_writer_add(w->writer, bytes, len);
+	answer_too_large(writing_done(w)->x, "payload too large", received, limit);
+	return false;
 }
 
 static void on_body_end(struct exchange *x, void *ctx)
@@ -188,21 +85,39 @@ static void on_body_end(struct exchange *x, void *ctx)
 	struct writing *w = ctx;
 
 	(void)x;
-	w->complete = true;
-	advance(w);
+	file_writer_finish(w->writer);
 }
 
 static const struct http_body_sink body_sink = {.on_piece = on_body_piece, .on_end = on_body_end};
 
-/* ---- what the agent says ---- */
-
-static void on_opened(void *ctx, int fd, const struct stat *st, const char *content)
+static void on_room(void *ctx)
 {
 	struct writing *w = ctx;
 
-	(void)st, (void)content;
-	w->fd = fd;
+	if (w->streaming) {
+		http_body_resume(w->rq->x);
+		return;
+	}
+	w->streaming = true;
 	http_body_stream(w->rq->x, &body_sink, w);
+}
+
+static void on_done(void *ctx, const char *failure)
+{
+	struct writing *w = ctx;
+
+	w->writer = NULL;
+	if (failure) fail(w, failure);
+	else answer_ok(writing_done(w)->x);
+}
+
+static const struct file_writer_events writer_events = {.on_room = on_room, .on_done = on_done};
+
+/* ---- a body that was collected ---- */
+
+static void on_opened(void *ctx, int fd, const struct stat *st, const char *content)
+{
+	(void)ctx, (void)fd, (void)st, (void)content; /* the agent writes: there is nothing to open */
 }
 
 static void on_end(void *ctx, const struct operation_end *end)
@@ -210,15 +125,11 @@ static void on_end(void *ctx, const struct operation_end *end)
 	struct writing *w = ctx;
 
 	w->operation = NULL;
-	if (end->reason != END_DONE || !w->committed) {
-		fail(w, *end->text ? end->text : strerror(end->error));
-		return;
-	}
-	if (w->rq) answer_ok(take_request(w)->x);
-	writing_tidy(w);
+	if (end->reason == END_DONE) answer_ok(writing_done(w)->x);
+	else fail(w, *end->text ? end->text : strerror(end->error));
 }
 
-static const struct file_events events = {.on_opened = on_opened, .on_end = on_end};
+static const struct file_events whole_events = {.on_opened = on_opened, .on_end = on_end};
 
 /* ---- the way there ---- */
 
@@ -241,12 +152,10 @@ static void open_file(struct writing *w, struct agent_link *link)
 {
 	uint32_t uid = w->rq->routes->settings.uid, mode = mode_of_new_file(w->rq);
 
-	w->committed = w->whole;
 	if (w->whole)
-		w->operation = file_write_whole(link, uid, w->path, mode, w->filling.data, w->filling.len,
-						&events, w);
-	else w->operation = file_open_write(link, uid, w->path, mode, &events, w);
-	if (!w->operation) fail(w, "too much goes on in this sandbox");
+		w->operation = file_write_whole(link, uid, w->path, mode, w->content.data, w->content.len, &whole_events, w);
+	else w->writer = file_writer_new(w->rq->routes->loop, link, uid, w->path, mode, &writer_events, w);
+	if (!w->operation && !w->writer) fail(w, "too much goes on in this sandbox");
 }
 
 static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
@@ -258,8 +167,7 @@ static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
 		open_file(w, sandbox_link(outcome->sandbox));
 		return;
 	}
-	answer_not_started(take_request(w), outcome);
-	writing_tidy(w);
+	answer_not_started(writing_done(w), outcome);
 }
 
 /* Takes CONTENT; NULL: the body is yet to come. */
@@ -269,20 +177,13 @@ static void begin(struct request *rq, const char *path, struct buf *content)
 	struct agent_link *link;
 
 	w->rq = rq;
-	w->loop = rq->routes->loop;
-	w->fd = -1;
 	w->whole = content;
-	w->filling = content ? *content : buf_with_cap(BUFFER_CAP);
-	w->flushing = buf_with_cap(BUFFER_CAP);
+	w->content = content ? *content : buf_with_cap(0);
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	http_on_gone(rq->x, on_gone, w);
 	link = request_sandbox(rq, &w->wait, on_sandbox, w);
-	if (link) {
-		open_file(w, link);
-	} else if (!w->wait) {
-		answer_no_keeper(take_request(w)->x);
-		writing_tidy(w);
-	}
+	if (link) open_file(w, link);
+	else if (!w->wait) answer_no_keeper(writing_done(w)->x);
 }
 
 /* LEN is not above FILE_WHOLE_MAX: the head announced it. */
