@@ -84,7 +84,7 @@ export function fdCount(pid) {
 }
 
 /** cgroup directories of all hierarchies whose name has TEXT, the name that a state directory gives its server, in it. */
-function cgroupsNamed(text) {
+export function cgroupsNamed(text) {
 	const found = [];
 	const walk = (dir, depth) => {
 		let entries = [];
@@ -103,17 +103,28 @@ function cgroupsNamed(text) {
 	return found;
 }
 
+/** Of a server that has ended and the processes that were its own: nothing runs, is mounted, or waits to be deleted. */
+export function assertNothingLeft(state, pids) {
+	const left = pids.filter((pid) => existsSync(`/proc/${pid}`) && statField(pid, 3) !== 'Z');
+	assert.deepEqual(left.map((pid) => procText(pid, 'cmdline') || procText(pid, 'comm')), [], 'processes left behind');
+	const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+	assert.deepEqual(mounts.filter((line) => line.includes(state)), [], 'mounts left behind');
+	const name = join(state, 'name');
+	if (existsSync(name)) assert.deepEqual(cgroupsNamed(readFileSync(name, 'utf8')), [], 'cgroups left behind');
+	for (const dir of ['sandboxes', 'run', 'trash']) assert.deepEqual(entries(join(state, dir)), [], `${dir} of the state directory`);
+}
+
 export class Server {
-	/** Starts one and waits until it says that it is ready. ENV and FLAGS are added; STATE may be an earlier one's. */
-	static async start({ env = {}, flags = [], state, listen = '127.0.0.1:0' } = {}) {
+	/** Starts one and waits until it says that it is ready. ENV and FLAGS are added; STATE may be an earlier one's.
+	 * UNDER is a command that runs our command line, STDIO what it finds at descriptor 4 and above.
+	 * heedOutput: a line on its output is as good as word on the ready descriptor. */
+	static async start({ env = {}, flags = [], state, listen = '127.0.0.1:0', under = [], stdio = [], onSpawn = () => {}, heedOutput = false } = {}) {
 		const server = new Server();
 		server.state = state ?? mkdtempSync(join(scratch, 'tombolo-e2e-state-'));
 		const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOMBOLO|SANDBOX|WARM)_/.test(name)));
-		server.child = spawn(
-			tombolo,
-			['serve', '--listen', listen, '--state-dir', server.state, '--ready-fd', '3', ...flags],
-			{ env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
-		);
+		const [program, ...args] = [...under, tombolo, 'serve', '--listen', listen, '--state-dir', server.state, '--ready-fd', '3', ...flags];
+		server.child = spawn(program, args, { env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...stdio] });
+		onSpawn(server.child);
 		server.output = '';
 		server.ended = new Promise((done, failed) => {
 			server.child.on('exit', (code, signal) => done({ code, signal })).on('error', failed);
@@ -127,6 +138,8 @@ export class Server {
 				text += bytes;
 				if (text.includes('\n')) done(text);
 			});
+			const heed = (bytes) => /serving on http:/.test(bytes) && done(/http:\/\/(\S+)/.exec(bytes)[1]);
+			if (heedOutput) server.child.stdout.on('data', heed);
 		});
 		const first = await Promise.race([ready, server.ended]);
 		if (typeof first !== 'string') {
@@ -154,13 +167,7 @@ export class Server {
 		const complaint = /(AddressSanitizer|LeakSanitizer: detected|runtime error:)[^]*/.exec(this.output)?.[0];
 		assert.ok(!complaint, `a sanitizer found something: ${complaint}`);
 
-		const left = mine.filter((pid) => existsSync(`/proc/${pid}`) && statField(pid, 3) !== 'Z');
-		assert.deepEqual(left.map((pid) => procText(pid, 'cmdline') || procText(pid, 'comm')), [], 'processes left behind');
-		const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-		assert.deepEqual(mounts.filter((line) => line.includes(this.state)), [], 'mounts left behind');
-		assert.deepEqual(cgroupsNamed(readFileSync(join(this.state, 'name'), 'utf8')), [], 'cgroups left behind');
-		for (const dir of ['sandboxes', 'run', 'trash'])
-			assert.deepEqual(entries(join(this.state, dir)), [], `${dir} of the state directory`);
+		assertNothingLeft(this.state, mine);
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
 	}
 
