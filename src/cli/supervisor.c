@@ -29,6 +29,7 @@ struct supervisor {
 	int talk_fd;  /* to the keeper; -1: it said all it has to say */
 	pid_t keeper; /* 0: none runs */
 	bool ready;   /* a keeper has served */
+	bool told;    /* why none has */
 	bool stopping, done;
 	int status;      /* our exit status */
 	uint64_t due_ms; /* when to start the next keeper, or when to lose patience; 0: never */
@@ -83,6 +84,8 @@ static void on_keeper_death(struct supervisor *s, int status)
 
 	s->keeper = 0;
 	s->talk_fd = fd_close(s->talk_fd);
+	if (!s->stopping && !s->ready && !s->told)
+		(void)fputs("tombolo: the keeper ended before it could serve, and said nothing but its log\n", stderr);
 	if (s->stopping || !s->ready) {
 		s->status = clean && s->stopping ? EXIT_SUCCESS : EXIT_FAILURE;
 		s->done = true;
@@ -115,6 +118,7 @@ static void on_talk(struct supervisor *s)
 	}
 	text[n] = '\0';
 	if (strcmp(text, "ready\n") != 0) {
+		s->told = true;
 		(void)fprintf(stderr, "tombolo: %s", text);
 	} else if (!s->ready) {
 		s->ready = true;
