@@ -266,7 +266,7 @@ TEST(version_2_attaches_delegates_and_kills)
 		print_message("skip: no cgroup2 is mounted\n");
 		skip();
 	}
-	(void)snprintf(v2.name, sizeof v2.name, "tombolo-unit-%d", (int)getpid());
+	(void)snprintf(v2.name, sizeof v2.name, "tombolo-unit-v2-%d", (int)getpid());
 	(void)snprintf(v2.tree_paths[1], sizeof v2.tree_paths[1], "%.180s/%s", v2.tree_paths[0], v2.name);
 	ASSERT_OK(mkdir(v2.tree_paths[1], 0755));
 	v2.tree_fds[0] = open(v2.tree_paths[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
