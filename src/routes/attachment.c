@@ -94,8 +94,8 @@ static void on_drain(struct exchange *x, void *ctx)
 
 void attachment_sent(struct attachment *a, size_t len)
 {
-	if (websocket_pending(a->rq->x) > PENDING_MAX) a->withheld += len;
-	else follow_consumed(a->follow, len);
+	a->withheld += len;
+	if (websocket_pending(a->rq->x) <= PENDING_MAX) on_drain(a->rq->x, a);
 }
 
 void attachment_send(struct attachment *a, json_t *json)

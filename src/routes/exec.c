@@ -20,15 +20,14 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "http/http.h"
 #include "http/sse.h"
-#include "loop/loop.h"
 #include "routes/answers.h"
 #include "routes/exec_end.h"
 #include "routes/exec_request.h"
 #include "routes/handlers.h"
+#include "routes/keepalive.h"
 #include "routes/pieces.h"
 #include "routes/request.h"
 #include "routes/session_request.h"
@@ -46,15 +45,14 @@ struct command {
 	struct pieces pieces[STREAM_ERR + 1]; /* by stream */
 	enum wire_stream stream;              /* of the pieces that are being written */
 	size_t withheld;                      /* bytes of output for which the agent has no new credit yet */
-	struct timer *keepalive;
-	uint64_t last_event_ms;
+	struct keepalive keepalive;
 	bool kill_on_disconnect;
 	bool streaming; /* the response has begun */
 };
 
 static void command_free(struct command *c)
 {
-	timer_free(c->keepalive);
+	keepalive_done(&c->keepalive);
 	exec_request_done(&c->wish);
 	free(c);
 }
@@ -114,39 +112,20 @@ static void on_output(void *ctx, enum wire_stream stream, const void *bytes, siz
 	struct command *c = ctx;
 
 	c->stream = stream;
-	c->last_event_ms = clock_ms();
+	keepalive_note(&c->keepalive);
 	pieces_add(&c->pieces[stream], bytes, len, write_piece, c);
 	c->withheld += len;
 	if (http_stream_pending(c->rq->x) <= PENDING_MAX) on_drain(c->rq->x, c);
 }
 
-static void on_keepalive(void *ctx)
-{
-	struct command *c = ctx;
-	unsigned limit = c->rq->routes->settings.keepalive_ms;
-	uint64_t silent = clock_ms() - c->last_event_ms;
-
-	if (silent >= limit) {
-		/* A client that does not read has enough to read. */
-		if (http_stream_pending(c->rq->x) == 0) sse_comment(c->rq->x, "keepalive");
-		silent = 0;
-		c->last_event_ms = clock_ms();
-	}
-	timer_set(c->keepalive, limit - silent);
-}
-
 static void on_started(void *ctx, const char *process_id, uint32_t pid)
 {
 	struct command *c = ctx;
-	unsigned keepalive_ms = c->rq->routes->settings.keepalive_ms;
 
 	(void)pid;
 	/* Trust: the agent made this text, and it goes into a header. */
 	stream_begin(c, id_is_name(process_id, strlen(process_id)) ? process_id : "");
-	c->last_event_ms = clock_ms();
-	if (!keepalive_ms) return;
-	c->keepalive = timer_new(c->rq->routes->loop, on_keepalive, c);
-	timer_set(c->keepalive, keepalive_ms);
+	keepalive_begin(&c->keepalive, c->rq, c->rq->routes->settings.keepalive_ms);
 }
 
 static void write_end(struct command *c, const struct operation_end *end)
@@ -164,7 +143,8 @@ static void write_end(struct command *c, const struct operation_end *end)
 
 		/* The time may be the session's own, which only the agent knows. */
 		if (!*c->wish.timeout_text)
-			(void)snprintf(c->wish.timeout_text, sizeof c->wish.timeout_text, "%" PRIu64, end->duration_ms);
+			(void)snprintf(c->wish.timeout_text, sizeof c->wish.timeout_text, "%" PRIu64,
+				       end->duration_ms);
 		n = snprintf(late, sizeof late, "Command timed out after %sms\n", c->wish.timeout_text);
 		c->stream = STREAM_ERR;
 		write_piece(c, late, (size_t)n);

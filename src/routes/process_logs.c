@@ -94,8 +94,8 @@ static void on_log(void *ctx, const struct follow_event *event)
 		       event->stream == STREAM_ERR ? "stderr" : "stdout", cursor, when);
 	sse_data_base64(r->rq->x, head, event->bytes, event->len, "\"}");
 	keepalive_note(&r->keepalive);
-	if (http_stream_pending(r->rq->x) > PENDING_MAX) r->withheld += event->len;
-	else follow_consumed(r->follow, event->len);
+	r->withheld += event->len;
+	if (http_stream_pending(r->rq->x) <= PENDING_MAX) on_drain(r->rq->x, r);
 }
 
 static void on_gap(void *ctx, uint64_t seq)
@@ -117,7 +117,8 @@ static void on_now(void *ctx)
 
 /* ---- the end ---- */
 
-static void write_terminal(struct reading *r, uint64_t seq, uint64_t at_ms, const struct operation_end *end, const char *error)
+static void write_terminal(struct reading *r, uint64_t seq, uint64_t at_ms, const struct operation_end *end,
+			   const char *error)
 {
 	char cursor[CURSOR_MAX];
 	json_t *json;
