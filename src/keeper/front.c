@@ -102,7 +102,7 @@ static void want(struct front *f)
 
 static void each_attach(struct sandbox *s, void *ctx)
 {
-	/* An agent that has not answered yet is a matter of its own: to the front it sleeps, and may be woken. */
+	/* An agent that has not answered yet costs only those who wait for it. */
 	if (s->state == SANDBOX_ASLEEP || (s->state == SANDBOX_ADOPTING && s->record.id[0])) front_asleep(ctx, s);
 	if (s->state == SANDBOX_LIVE && sandbox_attach(s) < 0)
 		sandbox_end(s, GONE_DIED, "its agent takes no connection");
@@ -388,6 +388,7 @@ void front_asleep(struct front *f, const struct sandbox *s)
 		.run = wire_text_of(s->record.run),
 		.instance = wire_text_of(s->record.instance),
 		.created_ms = s->record.created_ms,
+		.late = s->state == SANDBOX_ADOPTING,
 	};
 
 	FRONT_SEND(f, asleep, &m, NULL, 0);

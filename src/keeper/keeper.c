@@ -27,7 +27,7 @@
 
 #define FRONT_PATIENCE_MS 3000
 #define TRASH_PATIENCE_MS 5000
-#define SWEEP_WAIT_MS     150   /* hundreds of agents answer within it */
+#define SWEEP_WAIT_MS     250   /* hundreds of agents answer within it */
 
 /* ---- the sandboxes there are ---- */
 

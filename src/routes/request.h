@@ -16,7 +16,8 @@ struct routes {
 };
 
 struct request {
-	struct sandbox *used; /* what it keeps awake; NULL: nothing */
+	struct sandbox *used;      /* what it keeps awake; NULL: nothing */
+	struct sandbox_wait *late; /* what it waits for before anything else; mostly NULL */
 	struct routes *routes;
 	struct exchange *x;
 	enum profile profile;

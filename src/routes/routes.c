@@ -57,8 +57,33 @@ static void request_free(void *data)
 {
 	struct request *rq = data;
 
+	sandbox_wait_cancel(rq->late);
 	sandbox_unuse(rq->used);
 	free(rq);
+}
+
+static void on_made(void *ctx, const struct sandbox_outcome *outcome)
+{
+	struct request *rq = ctx;
+
+	(void)outcome; /* whatever it is, the handler finds it out */
+	rq->late = NULL;
+	rq->match.route->handler(rq);
+}
+
+/*
+ * Who only looks for a sandbox starts none, but one that is just coming (or coming back, after a keeper's death) must not
+ * be taken for one that is not there. True: the handler is called later.
+ */
+static bool wait_for_late(struct request *rq)
+{
+	struct sandboxes *all = rq->routes->sandboxes;
+	const struct router_match *m = &rq->match;
+
+	if (m->route->sandbox != LOOKS || !keeps_awake(m) || m->route->handler == handle_sandbox_delete) return false;
+	if (sandboxes_state(all, m->id) != SANDBOX_MAKING) return false;
+	rq->late = sandboxes_start(all, m->id, on_made, rq);
+	return rq->late != NULL;
 }
 
 void routes_on_request(struct exchange *x, void *ctx)
@@ -89,7 +114,7 @@ void routes_on_request(struct exchange *x, void *ctx)
 	}
 	if (keeps_awake(&rq->match))
 		rq->used = sandboxes_use(routes->sandboxes, rq->match.id);
-	rq->match.route->handler(rq);
+	if (!wait_for_late(rq)) rq->match.route->handler(rq);
 }
 
 const char *routes_sandbox_of(const struct exchange *x)

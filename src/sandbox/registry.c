@@ -40,6 +40,7 @@ struct sandbox {
 	uint64_t created_ms;
 	struct timer *making_due;
 	struct idler idler;
+	bool late;  /* MAKING, but nobody asked for it: see `asleep` */
 	bool slept; /* there is a tree: a start that fails leaves it asleep */
 	struct sandbox_wait *waits[WAIT_KINDS];
 	UT_hash_handle hh;
@@ -194,6 +195,7 @@ static void on_link_broken(void *ctx, const char *why)
 		link_end(sb, END_LOST, "the sandbox falls asleep");
 		return;
 	}
+	lost_add(sb->all->lost, sb->id, why);
 	set_state(sb, SANDBOX_ABSENT);
 	link_end(sb, END_LOST, why);
 	entry_tidy(sb);
@@ -206,7 +208,7 @@ static void take_names(struct sandbox *sb, const char *run, const char *instance
 	sb->run = mem_strdup(run);
 	sb->instance = mem_strdup(instance);
 	sb->created_ms = created_ms;
-	sb->slept = false;
+	sb->slept = sb->late = false;
 	lost_forget(sb->all->lost, sb->id);
 }
 
@@ -253,6 +255,11 @@ static void on_asleep(void *ctx, const struct msg_asleep *m)
 	/* Their answers are still to come. */
 	if (sb->state == SANDBOX_REMOVING || sb->state == SANDBOX_MAKING) return;
 	take_names(sb, m->run.at, m->instance.at, m->created_ms);
+	if (m->late) {
+		sb->late = true;
+		set_state(sb, SANDBOX_MAKING);
+		return;
+	}
 	sb->slept = true;
 	link_end(sb, END_LOST, "the sandbox fell asleep");
 	set_state(sb, SANDBOX_ASLEEP);
@@ -283,12 +290,15 @@ static void on_gone(void *ctx, const struct msg_gone *m)
 	if (m->why == GONE_DIED) log_event(LOG_WARN, "sandbox_died", "id", sb->id, "why", m->text.at, NULL);
 	bool deleted = sb->state == SANDBOX_REMOVING || m->why == GONE_REMOVED;
 	/* The life before the one that is being made: its answer is still to come. */
-	if (sb->state == SANDBOX_MAKING) return;
-	sb->slept = false;
+	if (sb->state == SANDBOX_MAKING && !sb->late) return;
+	bool late = sb->late;
+	sb->slept = sb->late = false;
 	link_end(sb, deleted ? END_DELETED : END_LOST, deleted ? "the sandbox was deleted" : m->text.at);
 	set_state(sb, SANDBOX_ABSENT);
 	waits_answer(sb, WAIT_REMOVE, &(struct sandbox_outcome){.text = ""});
 	fail_waits(sb, WAIT_INSPECT, 0, -ENOENT, "the sandbox is gone");
+	/* Who waited for this very one gets no other in its place. */
+	if (late) fail_waits(sb, WAIT_START, REFUSED_BACKEND, -ECONNRESET, m->text.at);
 	/* Somebody asked for the id again while it was on its way out. */
 	if (sb->waits[WAIT_START] && sb->state == SANDBOX_ABSENT) start_again(sb);
 	entry_tidy(sb);

@@ -12,6 +12,7 @@ function reason(error) {
 
 export default async function* report(source) {
 	for await (const { type, data } of source) {
+		if (type === 'test:diagnostic' && data.message.startsWith('measured: ')) yield `        ${data.message}\n`;
 		if (type === 'test:diagnostic' || (type !== 'test:pass' && type !== 'test:fail')) continue;
 		const isSuite = data.details?.type === 'suite';
 		if (isSuite && type === 'test:pass') continue;
