@@ -49,17 +49,21 @@ __tombolo_given() {
 	esac
 }
 
-# Prints every variable but those that mean nothing to another bash: an empty local hides each.
+# Prints every variable but ours and those that mean nothing to another bash. The names pass through the new state, as
+# comments: that is the one place to put them which is not a fork away.
 __tombolo_variables() {
-	local BASH_ALIASES BASH_ARGV0 BASH_CMDS BASH_EXECUTION_STRING EPOCHREALTIME EPOCHSECONDS HISTCMD LINENO OLDPWD PWD \
-		RANDOM SECONDS SRANDOM _ "${!__tombolo@}"
-	builtin declare -p
+	local -a __tombolo_v || return
+	builtin shopt -s extglob
+	builtin compgen -v -P '#' -X '@(__tombolo*|BASH|BASHOPTS|BASHPID|BASH_@(A*|CMDS|COMMAND|EXECUTION_STRING|L*|MONOSECONDS|S*|'\
+'TRAPSIG|VERS*)|COMP_WORDBREAKS|DIRSTACK|EPOCH@(REALTIME|SECONDS)|EUID|FUNCNAME|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|'\
+'OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|_)'
+	mapfile -t __tombolo_v </dev/fd/64
+	builtin declare -p "${__tombolo_v[@]#?}"
 }
 
 # The same with what was given put aside, where the command did not change it.
 __tombolo_own_variables() {
-	local -a __tombolo_same
-	local __tombolo_i __tombolo_v
+	local -a __tombolo_same && local __tombolo_i __tombolo_v || return
 	for ((__tombolo_i = 3; __tombolo_i < ${#__tombolo[@]}; __tombolo_i++)); do
 		__tombolo_v=${__tombolo[__tombolo_i]%%=*}
 		[ "$__tombolo_v=${!__tombolo_v-}" = "${__tombolo[__tombolo_i]}" ] || continue
@@ -67,20 +71,17 @@ __tombolo_own_variables() {
 		builtin unset -v "$__tombolo_v"
 		eval "${__tombolo_hidden[__tombolo_i]}"
 	done
-	__tombolo_variables
+	__tombolo_variables || return
 	for __tombolo_v in "${__tombolo_same[@]}"; do
 		builtin declare -gx "$__tombolo_v"
 	done
 }
 
+# Without its last line it counts for nothing: so it is when somebody made names of ours read-only.
 __tombolo_state() {
-	local __tombolo_v
-	builtin printf 'exec 61<&-\nset +o ${SHELLOPTS//:/ +o }\n'
+	local __tombolo_v && __tombolo_own_variables || return
 	builtin printf '[ "$BASHOPTS" = %s ] || { shopt -u ${BASHOPTS//:/ }; shopt -s %s; }\n' \
 		"$__tombolo_shopt" "${__tombolo_shopt//:/ }"
-	# Whatever a new bash is born with.
-	builtin printf 'declare +x HOME LANG LC_ALL LOGNAME PATH SHELL USER\n'
-	__tombolo_own_variables
 	for __tombolo_v in HOME LANG LC_ALL LOGNAME PATH SHELL USER; do
 		[ -v "$__tombolo_v" ] || builtin printf 'unset -v %s\n' "$__tombolo_v"
 	done
@@ -94,7 +95,7 @@ __tombolo_state() {
 	builtin declare -F
 	builtin alias -p
 	builtin umask -p
-	builtin printf '__tombolo_given\nset -o %s\n#kept\n' "${__tombolo_set//:/ -o }"
+	builtin printf 'exec 61<&-\n__tombolo_given\nset -o %s\n#kept\n' "${__tombolo_set//:/ -o }"
 }
 
 # At the end of the command line (then with its status), at `exit`, or in the trap, whichever comes first.
@@ -105,11 +106,17 @@ __tombolo_save() {
 	builtin shopt -u localvar_inherit
 	builtin trap '' XFSZ
 	__tombolo_state >&64
+	# As it was: the command's own EXIT trap may follow.
+	builtin shopt -u extglob
+	case :$__tombolo_shopt: in *:extglob:*) builtin shopt -s extglob ;; esac
 	case :$__tombolo_shopt: in *:localvar_inherit:*) builtin shopt -s localvar_inherit ;; esac
 	__tombolo_save() { __tombolo_status=${1-}; }
 }
 
 if [ -e /dev/fd/61 ]; then
+	# What a new bash is born with, before the state says otherwise. Its options are the state's last words.
+	set +o ${SHELLOPTS//:/ +o }
+	declare +x HOME LANG LC_ALL LOGNAME PATH SHELL USER
 	. /dev/fd/61 >/dev/null 2>&1
 else
 	{

@@ -30,6 +30,7 @@ struct hydrate {
 	struct watch *watch;
 	struct buf waiting; /* what the pipe did not take; the body is paused */
 	uint64_t received;
+	bool begun; /* the sandbox was asked for: by the first byte, for an empty body needs none */
 };
 
 static void close_pipe(struct hydrate *h)
@@ -79,6 +80,40 @@ static void fail(struct hydrate *h, const char *why)
 	http_reply_error(hydrate_done(h)->x, 502, "workspace_archive_write_error", why);
 }
 
+/* ---- the way to the unpacker ---- */
+
+static void on_end(void *ctx, const struct operation_end *end);
+static void on_writable(void *ctx, unsigned events);
+
+static void unpack(struct hydrate *h, struct agent_link *link)
+{
+	int r = archive_unpack(link, h->rq->routes->settings.uid, on_end, h, &h->unpack, &h->fd);
+
+	if (r < 0) {
+		fail(h, r == -EMFILE ? "hydrate failed: too much goes on in this sandbox" : "hydrate failed: no pipe");
+		return;
+	}
+	h->watch = watch_new(h->rq->routes->loop, h->fd, on_writable, h);
+	watch_want(h->watch, WATCH_OUT);
+}
+
+static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
+{
+	struct hydrate *h = ctx;
+
+	h->wait = NULL;
+	if (outcome->sandbox) unpack(h, sandbox_link(outcome->sandbox));
+	else answer_not_started(hydrate_done(h), outcome);
+}
+
+static void begin(struct hydrate *h)
+{
+	struct agent_link *link = request_sandbox(h->rq, &h->wait, on_sandbox, h);
+
+	if (link) unpack(h, link);
+	else if (!h->wait) answer_no_keeper(hydrate_done(h)->x);
+}
+
 /* ---- the body ---- */
 
 /* As much as the pipe takes. How much that was. */
@@ -110,9 +145,15 @@ static bool on_piece(struct exchange *x, const void *bytes, size_t len, void *ct
 		answer_size(hydrate_done(h)->x, received, limit);
 		return false;
 	}
+	if (!h->begun) {
+		h->begun = true;
+		(void)buf_add(&h->waiting, bytes, len); /* the cap is larger than any piece */
+		begin(h);
+		return false;
+	}
 	done = write_some(h, bytes, len);
 	if (done == len) return true;
-	(void)buf_add(&h->waiting, (const char *)bytes + done, len - done); /* the cap is larger than any piece */
+	(void)buf_add(&h->waiting, (const char *)bytes + done, len - done);
 	watch_want(h->watch, WATCH_OUT);
 	return false;
 }
@@ -155,34 +196,10 @@ static void on_end(void *ctx, const struct operation_end *end)
 	fail(h, message);
 }
 
-/* ---- the way there ---- */
-
-static void begin(struct hydrate *h, struct agent_link *link)
-{
-	int r = archive_unpack(link, h->rq->routes->settings.uid, on_end, h, &h->unpack, &h->fd);
-
-	if (r < 0) {
-		fail(h, r == -EMFILE ? "hydrate failed: too much goes on in this sandbox" : "hydrate failed: no pipe");
-		return;
-	}
-	h->watch = watch_new(h->rq->routes->loop, h->fd, on_writable, h);
-	http_body_stream(h->rq->x, &body_sink, h);
-}
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct hydrate *h = ctx;
-
-	h->wait = NULL;
-	if (outcome->sandbox) begin(h, sandbox_link(outcome->sandbox));
-	else answer_not_started(hydrate_done(h), outcome);
-}
-
 void handle_hydrate(struct request *rq)
 {
 	uint64_t limit = rq->routes->settings.hydrate_limit;
 	int64_t announced = http_content_length(rq->x);
-	struct agent_link *link;
 	struct hydrate *h;
 
 	if (!http_has_body(rq->x)) {
@@ -198,7 +215,5 @@ void handle_hydrate(struct request *rq)
 	h->fd = -1;
 	h->waiting = buf_with_cap(WAITING_CAP);
 	http_on_gone(rq->x, on_gone, h);
-	link = request_sandbox(rq, &h->wait, on_sandbox, h);
-	if (link) begin(h, link);
-	else if (!h->wait) answer_no_keeper(hydrate_done(h)->x);
+	http_body_stream(rq->x, &body_sink, h);
 }

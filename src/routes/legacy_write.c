@@ -1,10 +1,10 @@
 /*
  * legacy_write.c - POST /v1/sandbox/:id/write (API.md 3.9): a file in a form, otherwise as PUT /file.
  *
- * Theory of operation: the form streams by, its fields in any order. Once the path is known the bytes of the file go to
- * the writer (files.h) as they come. A file that comes before its path is *spooled*, at most SPOOL_MAX of it, into a
- * memory file, and goes to the writer when the form has ended. What is wrong is told in the contract's order, so only
- * after the whole form was seen; nothing is in its place before that.
+ * Theory of operation: the form streams by, its fields in any order. As soon as there are a path and a file the writer
+ * (files.h) is opened, and while that takes the body is paused. What came of the file by then was *spooled* into a memory
+ * file and goes first: little, when the path came first; otherwise up to SPOOL_MAX. What is wrong is told in the
+ * contract's order, so only after the whole form was seen; nothing is in its place before that.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,10 +39,11 @@ struct form {
 	char path[PATH_LIMIT]; /* resolved; "" while it is not known, and when it is not fine */
 	uint64_t size;         /* of the file */
 	struct file_writer *writer;
-	bool writer_failed; /* it could not be opened */
-	bool is_full, paused;
-	int spool_fd; /* -1: none */
+	bool begun;           /* the sandbox was asked for, and then the writer */
+	bool is_full, paused; /* the writer; the body */
+	int spool_fd;         /* -1: none */
 	uint64_t spooled, unspooled;
+	bool spool_failed;
 	bool body_ended;
 };
 
@@ -83,19 +84,22 @@ static void fail(struct form *f, const char *reason)
 
 /* ---- the writer ---- */
 
+static bool is_unspooled(const struct form *f)
+{
+	return f->unspooled == f->spooled;
+}
+
 static void unspool(struct form *f)
 {
 	char piece[SPOOL_PIECE];
-	bool has_room = true;
-	ssize_t n;
 
-	while (has_room && f->unspooled < f->spooled) {
-		n = pread(f->spool_fd, piece, sizeof piece, (off_t)f->unspooled);
+	while (!f->is_full && !is_unspooled(f)) {
+		ssize_t n = pread(f->spool_fd, piece, sizeof piece, (off_t)f->unspooled);
+
 		if (n <= 0) break; /* memory of our own: it is all there */
 		f->unspooled += (uint64_t)n;
-		has_room = file_writer_add(f->writer, piece, (size_t)n);
+		f->is_full = !file_writer_add(f->writer, piece, (size_t)n);
 	}
-	if (f->unspooled == f->spooled) file_writer_finish(f->writer);
 }
 
 static void on_room(void *ctx)
@@ -103,9 +107,11 @@ static void on_room(void *ctx)
 	struct form *f = ctx;
 
 	f->is_full = false;
+	unspool(f);
+	if (!is_unspooled(f)) return;
 	if (f->body_ended) {
-		unspool(f);
-	} else if (f->paused) {
+		file_writer_finish(f->writer);
+	} else if (f->paused && !f->is_full) {
 		f->paused = false;
 		http_body_resume(f->rq->x);
 	}
@@ -122,15 +128,37 @@ static void on_done(void *ctx, const char *failure)
 
 static const struct file_writer_events writer_events = {.on_room = on_room, .on_done = on_done};
 
-static void open_writer(struct form *f)
+static void open_writer(struct form *f, struct agent_link *link)
 {
 	const struct routes *routes = f->rq->routes;
-	struct sandbox *sb = sandboxes_find(routes->sandboxes, f->rq->match.id);
 
-	if (sb)
-		f->writer = file_writer_new(routes->loop, sandbox_link(sb), routes->settings.uid, f->path, FILE_MODE,
-					    &writer_events, f);
-	f->writer_failed = !f->writer;
+	f->writer = file_writer_new(routes->loop, link, routes->settings.uid, f->path, FILE_MODE, &writer_events, f);
+	if (!f->writer) fail(f, "too much goes on in this sandbox");
+}
+
+static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
+{
+	struct form *f = ctx;
+
+	f->wait = NULL;
+	if (outcome->sandbox) open_writer(f, sandbox_link(outcome->sandbox));
+	else answer_not_started(form_done(f), outcome);
+}
+
+/* False: the request has been answered. Otherwise the writer is there or comes. */
+static bool begin_writing(struct form *f)
+{
+	struct agent_link *link;
+
+	f->begun = true;
+	link = request_sandbox(f->rq, &f->wait, on_sandbox, f);
+	if (link) {
+		open_writer(f, link);
+		return f->writer;
+	}
+	if (f->wait) return true;
+	answer_no_keeper(form_done(f)->x);
+	return false;
 }
 
 /* ---- the form as it passes by ---- */
@@ -144,15 +172,13 @@ static void on_part(void *ctx, const char *name)
 	if (strcmp(name, "path") == 0 && !f->has_path) f->field = FIELD_PATH;
 	if (strcmp(name, "file") == 0 && !f->has_file) f->field = FIELD_FILE;
 	if (f->field == FIELD_PATH) f->has_path = true;
-	if (f->field != FIELD_FILE) return;
-	f->has_file = true;
-	if (*f->path) open_writer(f);
+	if (f->field == FIELD_FILE) f->has_file = true;
 }
 
 static void spool(struct form *f, const void *bytes, size_t len)
 {
 	if (f->spool_fd < 0) f->spool_fd = memfd_create("form", MFD_CLOEXEC);
-	if (f->spool_fd < 0 || fd_write_all(f->spool_fd, bytes, len) < 0) f->writer_failed = true;
+	if (f->spool_fd < 0 || fd_write_all(f->spool_fd, bytes, len) < 0) f->spool_failed = true;
 	else f->spooled += len;
 }
 
@@ -177,8 +203,8 @@ static void on_data(void *ctx, const void *bytes, size_t len)
 	case FIELD_FILE:
 		f->size += len;
 		if (broken_limit(f)) break;
-		if (f->writer) f->is_full = !file_writer_add(f->writer, bytes, len);
-		else if (!f->has_path) spool(f, bytes, len);
+		if (f->writer && is_unspooled(f)) f->is_full = !file_writer_add(f->writer, bytes, len);
+		else if (!f->has_path || *f->path) spool(f, bytes, len);
 		break;
 	case FIELD_OTHER: break;
 	}
@@ -212,6 +238,12 @@ static bool on_body_piece(struct exchange *x, const void *bytes, size_t len, voi
 		uint64_t size = f->size, limit = broken_limit(f);
 
 		answer_too_large(form_done(f)->x, "payload too large", size, limit);
+		return false;
+	}
+	/* From here on the file goes through; what is spooled by now goes first. */
+	if (*f->path && f->has_file && !f->begun) {
+		f->paused = true;
+		(void)begin_writing(f);
 		return false;
 	}
 	f->paused = f->is_full;
@@ -251,41 +283,21 @@ static void on_body_end(struct exchange *x, void *ctx)
 	(void)x;
 	if (!check(f)) return;
 	f->body_ended = true;
-	if (f->writer) {
-		file_writer_finish(f->writer);
-		return;
-	}
-	if (!f->writer_failed) open_writer(f); /* on_room does the rest */
-	if (f->writer_failed) fail(f, "too much goes on in this sandbox");
+	if (f->spool_failed) fail(f, "no memory for a file that comes before its path");
+	else file_writer_finish(f->writer);
 }
 
 static const struct http_body_sink body_sink = {.on_piece = on_body_piece, .on_end = on_body_end};
 
-/* ---- the way there ---- */
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct form *f = ctx;
-
-	f->wait = NULL;
-	if (outcome->sandbox) http_body_stream(f->rq->x, &body_sink, f);
-	else answer_not_started(form_done(f), outcome);
-}
-
 void handle_file_write(struct request *rq)
 {
 	struct form *f = mem_new(sizeof *f);
-	struct agent_link *link;
 
 	f->rq = rq;
 	f->spool_fd = -1;
 	f->path_text = buf_with_cap(PATH_LIMIT);
 	http_on_gone(rq->x, on_gone, f);
-	if (multipart_init(&f->parser, http_header(rq->x, "content-type"), &part_events, f) < 0) {
+	if (multipart_init(&f->parser, http_header(rq->x, "content-type"), &part_events, f) < 0)
 		answer_invalid(form_done(f)->x, "Invalid multipart body");
-		return;
-	}
-	link = request_sandbox(rq, &f->wait, on_sandbox, f);
-	if (link) http_body_stream(rq->x, &body_sink, f);
-	else if (!f->wait) answer_no_keeper(form_done(f)->x);
+	else http_body_stream(rq->x, &body_sink, f);
 }
