@@ -10,8 +10,9 @@
  *     ASLEEP ──start──> MAKING               LIVE ──idle──> FALLING_ASLEEP ──asleep──> ASLEEP
  *
  * Requests that need a sandbox wait on it while it is MAKING, however many there are: one `create` is sent.
- * Those that come while it is REMOVING (or FALLING_ASLEEP) wait for the end of that and then get a new one (or wake it). A LIVE one whose link breaks
- * is ABSENT to us; the keeper either says `gone`, or answers the next `create` with a new link.
+ * Those that come while it is REMOVING (or FALLING_ASLEEP) wait for the end of that and then get a new one
+ * (or wake it). A LIVE one whose link breaks is ABSENT to us; the keeper either says `gone`, or answers the
+ * next `create` with a new link.
  *
  * Never: a callback from inside the call that armed it; a wait that nobody answers (MAKING_MAX_MS).
  */
