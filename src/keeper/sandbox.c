@@ -1,35 +1,28 @@
 /*
- * sandbox.c - the way up: from a wish to a living sandbox. The way down is in ending.c.
+ * sandbox.c - a sandbox and its agent: what the agent says, how it comes alive, and those of an earlier
+ * keeper. The way up is in line.c and placing.c, the way down in ending.c.
  */
 #include "keeper/sandbox.h"
 
 #include <errno.h>
-#include <string.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "isolation/cgroup.h"
-#include "isolation/quota.h"
 #include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/keeper.h"
-#include "keeper/parking.h"
-#include "keeper/process.h"
 #include "keeper/syncing.h"
-#include "keeper/trash.h"
 #include "loop/loop.h"
 #include "wire/greeting.h"
 #include "wire/link.h"
 
-#define LINE_WAIT_MS  20000     /* in the line */
-#define BIND_WAIT_MS  10000
-#define ADOPT_WAIT_MS 20000     /* nobody else waits for it */
+#define ADOPT_WAIT_MS 20000 /* nobody else waits for it */
 #define READ_BUDGET   16
 
 static void on_bond_ready(void *ctx, unsigned events);
@@ -62,11 +55,12 @@ void sandbox_init(struct sandbox *s)
 	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};
 	s->pidfd = s->listen_fd = s->front_fds[0] = s->front_fds[1] = -1;
 	s->limits = (struct limits_of){.phase = LIMITS_NONE};
-	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++) s->limits.fds[i] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(s->limits.fds); i++)
+		s->limits.fds[i] = -1;
 	s->dead = true;
 }
 
-static struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbox_state state)
+struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbox_state state)
 {
 	struct sandbox *s = mem_new(sizeof *s);
 
@@ -79,96 +73,6 @@ static struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbo
 	return s;
 }
 
-static void hold_agent(struct sandbox *s, int pidfd)
-{
-	s->pidfd = pidfd;
-	s->pid_watch = watch_new(s->keeper->loop, pidfd, ending_on_death, s);
-	watch_want(s->pid_watch, WATCH_IN);
-}
-
-static void hold_bond(struct sandbox *s, int fd)
-{
-	s->bond = link_new(fd);
-	s->bond_watch = watch_new(s->keeper->loop, fd, on_bond_ready, s);
-	watch_want(s->bond_watch, WATCH_IN);
-}
-
-/* ---- the line ---- */
-
-static void on_line_too_long(void *ctx)
-{
-	struct err e = {.code = -ETIMEDOUT, .text = "no agent or slot became free in time"};
-
-	sandbox_refuse(ctx, &e);
-}
-
-/* Whom somebody waits for stands before those that are made ahead. */
-static struct sandbox **place_in_line(struct keeper *k, const char *id)
-{
-	struct sandbox **at = &k->waiting;
-
-	if (!id[0]) return k->waiting_last;
-	while (*at && (*at)->record.id[0]) at = &(*at)->next_waiting;
-	return at;
-}
-
-void sandbox_get_in_line(struct sandbox *s)
-{
-	struct keeper *k = s->keeper;
-	struct sandbox **at = place_in_line(k, s->record.id);
-
-	s->next_waiting = *at;
-	*at = s;
-	if (!s->next_waiting) k->waiting_last = &s->next_waiting;
-	sandbox_set_timer(s, on_line_too_long, LINE_WAIT_MS);
-}
-
-void sandbox_line_up(struct keeper *k, const char *id, const struct wish *wish)
-{
-	struct sandbox *s = sandbox_new(k, id, SANDBOX_WAITING);
-
-	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
-	s->record.own = wish->own;
-	sandbox_get_in_line(s);
-}
-
-void sandbox_leave_line(struct sandbox *s)
-{
-	struct keeper *k = s->keeper;
-	struct sandbox **at = &k->waiting;
-
-	while (*at != s) at = &(*at)->next_waiting;
-	*at = s->next_waiting;
-	if (!*at) k->waiting_last = at;
-	s->next_waiting = NULL;
-	sandbox_clear_timer(s);
-}
-
-void sandbox_refuse(struct sandbox *s, const struct err *e)
-{
-	if (!s->record.id[0]) {
-		ahead_failed(s, e);
-		return;
-	}
-	log_event(LOG_WARN, "sandbox_refused", "id", s->record.id, "why", e->text, NULL);
-	front_refused(s->keeper->front, s->record.id, REFUSED_BACKEND, e->text);
-	sandbox_give_up(s);
-}
-
-void sandbox_give_up(struct sandbox *s)
-{
-	s->silent = true;
-	if (s->state == SANDBOX_WAITING) {
-		sandbox_leave_line(s);
-		if (s->keeps_tree) sandbox_rest(s);
-		else ending_forget(s);
-		return;
-	}
-	sandbox_end(s, GONE_REMOVED, "");
-}
-
-/* ---- its files ---- */
-
 int sandbox_open_dir(const struct sandbox *s)
 {
 	int fd = openat(s->keeper->state.sandboxes_fd, s->record.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -176,149 +80,18 @@ int sandbox_open_dir(const struct sandbox *s)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Another size than those that are made ahead: the slot's own disk makes way for one that fits. */
-static int fit_disk(struct sandbox *s, int dir_fd, struct err *e)
+void sandbox_hold_agent(struct sandbox *s, int pidfd)
 {
-	struct quota *quota = s->keeper->quota;
-	struct limits limits;
-	int r = limits_of_record(&s->record, &limits);
-
-	if (r < 0) return err_set(e, r, "look up the instance type");
-	if (!quota_is_fixed(quota) || limits.disk_bytes == s->slot.disk_bytes) return 0;
-	s->slot.data_tree_fd = fd_close(s->slot.data_tree_fd);
-	quota_drop(quota, dir_fd, s->slot.disk_fd);
-	s->slot.disk_fd = fd_close(s->slot.disk_fd);
-	return slot_make_disk(&s->slot, quota, dir_fd, limits.disk_bytes, e);
+	s->pidfd = pidfd;
+	s->pid_watch = watch_new(s->keeper->loop, pidfd, ending_on_death, s);
+	watch_want(s->pid_watch, WATCH_IN);
 }
 
-/* The tree it slept on takes the place of the empty one that its slot came with. */
-static int place_old_tree(struct sandbox *s, struct err *e)
+void sandbox_hold_bond(struct sandbox *s, int fd)
 {
-	const struct state *state = &s->keeper->state;
-	auto_close int dir_fd = sandbox_open_dir(s);
-
-	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
-	auto_close int spare_fd = openat(state->spare_fd, s->slot.spare, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	s->slot.data_tree_fd = fd_close(s->slot.data_tree_fd);
-	quota_drop(s->keeper->quota, spare_fd, s->slot.disk_fd);
-	s->slot.disk_fd = fd_close(s->slot.disk_fd);
-	int r = quota_reopen(s->keeper->quota, dir_fd, &s->slot.disk_fd, e);
-	if (r < 0) return r;
-	(void)trash_put(s->keeper->trash, state->spare_fd, s->slot.spare);
-	return data_tree_open(s->slot.disk_fd, s->slot.kit.userns_fd, &s->slot.data_tree_fd, e);
-}
-
-static int place_new_tree(struct sandbox *s, struct err *e)
-{
-	const struct state *state = &s->keeper->state;
-
-	if (renameat2(state->spare_fd, s->slot.spare, state->sandboxes_fd, s->record.run, RENAME_NOREPLACE) < 0)
-		return err_set(e, -errno, "move the sandbox's directory into place");
-	return 0;
-}
-
-static int place_files(struct sandbox *s, struct err *e)
-{
-	const struct state *state = &s->keeper->state;
-	int r = s->wakes ? place_old_tree(s, e) : place_new_tree(s, e);
-
-	if (r < 0) return r;
-	auto_close int dir_fd = sandbox_open_dir(s);
-	if (dir_fd < 0) return err_set(e, dir_fd, "open the sandbox's directory");
-	if (!s->wakes) r = fit_disk(s, dir_fd, e);
-	if (r == 0) r = record_write(dir_fd, &s->record, e);
-	if (r < 0) return r;
-	s->listen_fd = state_socket_bind(state, s->record.base_id);
-	if (s->listen_fd < 0) return err_set(e, s->listen_fd, "bind the agent's socket");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->front_fds) < 0)
-		return err_set(e, -errno, "make a link");
-	return 0;
-}
-
-/* On a work thread. */
-static void place(void *ctx)
-{
-	struct sandbox *s = ctx;
-
-	s->work_err = ERR_NONE;
-	s->work_err.code = place_files(s, &s->work_err);
-}
-
-static void on_bind_too_slow(void *ctx)
-{
-	struct err e = {.code = -ETIMEDOUT, .text = "the agent did not become a sandbox in time"};
-
-	sandbox_refuse(ctx, &e);
-}
-
-static void bind_agent(struct sandbox *s)
-{
-	const struct slot_kit *kit = &s->slot.kit;
-	struct msg_bind m = {
-		.run = wire_text_of(s->record.run),
-		.base_id = s->record.base_id,
-		.cookie = {.at = (const char *)s->record.cookie, .len = RECORD_COOKIE},
-		.flags = (kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0) |
-		         (cgroups_namespace_fits(s->keeper->cgroups) ? 0 : BIND_CGROUP_NS_SHARED),
-	};
-	int fds[BIND_FDS], count = 0;
-
-	fds[count++] = kit->userns_fd;
-	fds[count++] = kit->netns_fd;
-	fds[count++] = kit->root_tree_fd;
-	if (kit->usr_tree_fd >= 0) fds[count++] = kit->usr_tree_fd;
-	fds[count++] = s->slot.data_tree_fd;
-	fds[count++] = s->listen_fd;
-	fds[count++] = s->front_fds[1];
-	int r = LINK_SEND(s->bond, 0, bind, &m, fds, (size_t)count);
-	struct err e = ERR_NONE;
-
-	if (r < 0) {
-		(void)err_set(&e, r, "reach the agent");
-		sandbox_refuse(s, &e);
-		return;
-	}
-	sandbox_become(s, SANDBOX_BINDING);
-	sandbox_set_timer(s, on_bind_too_slow, BIND_WAIT_MS);
-}
-
-static void on_placed(void *ctx)
-{
-	struct sandbox *s = ctx;
-
-	s->working--;
-	if (s->state != SANDBOX_PLACING) ending_advance(s);
-	else if (s->work_err.code < 0) sandbox_refuse(s, &s->work_err);
-	else bind_agent(s);
-}
-
-void sandbox_place(struct sandbox *s)
-{
-	struct keeper *k = s->keeper;
-	struct record *rec = &s->record;
-	struct parked agent;
-
-	sandbox_leave_line(s);
-	sandbox_become(s, SANDBOX_PLACING);
-	slots_take(k->slots, &s->slot);
-	parking_take(k->parking, &agent);
-	s->has_slot = true;
-	s->dead = false;
-	rec->base_id = s->slot.base_id;
-	rec->pid = agent.pid;
-	rec->pid_start = agent.start;
-	rec->asleep = false;
-	memcpy(rec->boot, k->boot, sizeof rec->boot);
-	s->wakes = rec->run[0];
-	if (!s->wakes) {
-		rec->created_ms = clock_wall_ms();
-		id_make_uuid(rec->run);
-	}
-	id_random(rec->cookie, sizeof rec->cookie);
-	hold_agent(s, agent.pidfd);
-	hold_bond(s, agent.bond_fd);
-	s->working++;
-	loop_work(k->loop, place, on_placed, s);
+	s->bond = link_new(fd);
+	s->bond_watch = watch_new(s->keeper->loop, fd, on_bond_ready, s);
+	watch_want(s->bond_watch, WATCH_IN);
 }
 
 /* ---- alive ---- */
@@ -447,7 +220,8 @@ static void on_bond_lost(struct sandbox *s, int r)
 	watch_want(s->bond_watch, 0);
 	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_ADOPTING || s->state == SANDBOX_PARKED) {
 		sandbox_end(s, GONE_DIED, what);
-	} else if (s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING || s->state == SANDBOX_CLAIMING) {
+	} else if (s->state == SANDBOX_PLACING || s->state == SANDBOX_BINDING ||
+		   s->state == SANDBOX_CLAIMING) {
 		(void)snprintf(e.text, sizeof e.text, "%s while it was being made", what);
 		sandbox_refuse(s, &e);
 	}
@@ -461,7 +235,8 @@ static void on_bond_ready(void *ctx, unsigned events)
 	if (events & WATCH_OUT) r = link_flush(s->bond);
 	if (r == 0 && events & WATCH_IN) r = link_read(s->bond, READ_BUDGET, on_bond_packet, s);
 	if (r < 0) on_bond_lost(s, r);
-	else if (s->bond_watch) watch_want(s->bond_watch, link_wants_out(s->bond) ? WATCH_IN | WATCH_OUT : WATCH_IN);
+	else if (s->bond_watch)
+		watch_want(s->bond_watch, link_wants_out(s->bond) ? WATCH_IN | WATCH_OUT : WATCH_IN);
 }
 
 /* ---- of an earlier keeper ---- */
@@ -519,10 +294,9 @@ void sandbox_adopt(struct keeper *k, const struct record *rec, bool has_slot, in
 	s->keeps_tree = rec->id[0] && k->settings->sleeps;
 	s->has_slot = has_slot;
 	s->dead = pidfd < 0;
-	if (pidfd >= 0) hold_agent(s, pidfd);
-	if (connected_fd >= 0) hold_bond(s, connected_fd);
+	if (pidfd >= 0) sandbox_hold_agent(s, pidfd);
+	if (connected_fd >= 0) sandbox_hold_bond(s, connected_fd);
 	if (pidfd < 0 || connected_fd < 0 || !has_slot || sandbox_greet(rec, connected_fd, ROLE_KEEPER) < 0)
 		sandbox_end(s, GONE_DIED, "the server was restarted without it");
-	else
-		sandbox_set_timer(s, on_adopt_too_slow, ADOPT_WAIT_MS);
+	else sandbox_set_timer(s, on_adopt_too_slow, ADOPT_WAIT_MS);
 }

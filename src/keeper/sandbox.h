@@ -103,8 +103,15 @@ void sandbox_hand_over(struct sandbox *s);
 void sandbox_get_in_line(struct sandbox *s);
 void sandbox_leave_line(struct sandbox *s);
 
+/* The keeper gets one more, in STATE. */
+struct sandbox *sandbox_new(struct keeper *k, const char *id, enum sandbox_state state);
+
 /* A sandbox as one that was made but has nothing yet. */
 void sandbox_init(struct sandbox *s);
+
+/* Takes its agent's descriptors, and watches them: for its death, and for what it says. */
+void sandbox_hold_agent(struct sandbox *s, int pidfd);
+void sandbox_hold_bond(struct sandbox *s, int fd);
 
 /* sandboxes/RUN, or -errno. Any thread. */
 int sandbox_open_dir(const struct sandbox *s);
