@@ -1,8 +1,8 @@
 /*
- * archive.c - archives are made and read by a program of our own, tombolo-tar. It runs like a command: as the sandbox's
- * user, in a leaf cgroup, with the sandbox's limits. So neither a bomb nor a bug in a parser costs more than a command
- * could. The bytes are none of our business: the front made a pipe and gave us the archiver's end of it. We tell when
- * the archiver has ended, how, and what it said.
+ * archive.c - archives are made and read by a program of our own, tombolo-tar. It runs like a command: as the
+ * sandbox's user, in a leaf cgroup, with the sandbox's limits. So neither a bomb nor a bug in a parser costs
+ * more than a command could. The bytes are none of our business: the front made a pipe and gave us the
+ * archiver's end of it. We tell when the archiver has ended, how, and what it said.
  */
 #include "agent/archive.h"
 
@@ -193,7 +193,8 @@ static int open_channel(struct peer *p, const struct frame *f, bool packs)
 	struct archive *a;
 	struct stat st;
 
-	/* A peer that breaks the protocol, not one whose pipe is odd: there is no other use for the descriptor. */
+	/* A peer that breaks the protocol, not one whose pipe is odd: there is no other use for the
+	 * descriptor. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) return -EPROTO;
 	a = mem_new(sizeof *a);
 	a->client = (struct process_client){.room = words_room, .on_output = on_words, .on_end = on_end};

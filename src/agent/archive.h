@@ -5,8 +5,8 @@ struct frame;
 struct peer;
 
 /*
- * FD is the program tombolo-tar, opened by whoever started us: images need not have it, nor anything like it. Once,
- * before the first clone. Without a call there are no archives.
+ * FD is the program tombolo-tar, opened by whoever started us: images need not have it, nor anything like it.
+ * Once, before the first clone. Without a call there are no archives.
  */
 void archive_init(int fd);
 

@@ -44,7 +44,8 @@ static int run(struct command *command, struct environment *environment, const s
 }
 
 static int launch_alone(const struct wire_list *argv, const struct wire_list *env, bool direct, bool is_shell,
-			struct environment *environment, struct process_spec *spec, struct process **ret, struct err *e)
+			struct environment *environment, struct process_spec *spec, struct process **ret,
+			struct err *e)
 {
 	static char bash[] = "bash";
 	struct command command;

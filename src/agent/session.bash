@@ -2,18 +2,21 @@
 #
 #     bash -c BOOT ARG0
 #
-# Descriptors: 60 is this text; 61 the session's state, or nothing; 62 holds texts that end with NULs: the command line,
-# where a session without a state begins, the directory given with this command ("" for none), and the variables given
-# with it (NAME=value); 63 takes the new state. A state is a program that bash itself wrote: __tombolo_state below.
+# Descriptors: 60 is this text; 61 the session's state, or nothing; 62 holds texts that end with NULs: the
+# command line, where a session without a state begins, the directory given with this command ("" for none),
+# and the variables given with it (NAME=value); 63 takes the new state. A state is a program that bash itself
+# wrote: __tombolo_state below.
 #
-# The build drops comments and indentation. What is called __tombolo_… is ours and is never kept. No line may cost a fork.
+# The build drops comments and indentation. What is called __tombolo... is ours and is never kept. No line may
+# cost a fork.
 
 exec 60<&-
 mapfile -d '' -t __tombolo <&62
 exec 62<&-
 BASH_EXECUTION_STRING=${__tombolo[0]}
 
-# While a descriptor is redirected bash saves it as 10, closed in children. A copy of that is closed in them, too.
+# While a descriptor is redirected bash saves it as 10, closed in children. A copy of that is closed in them,
+# too.
 { exec 64>&10; } 63>&-
 exec 63>&-
 
@@ -22,7 +25,7 @@ __tombolo_cd() {
 	if [ $# -gt 1 ]; then OLDPWD=$2; else builtin unset -v OLDPWD; fi
 }
 
-# The last before the command but for its options: applies what was given with it, and remembers what that hides.
+# The last step before the command: applies what was given with it, and remembers what that hides.
 __tombolo_given() {
 	local __tombolo_i __tombolo_v
 	if [ -n "${__tombolo[2]}" ]; then
@@ -38,25 +41,27 @@ __tombolo_given() {
 	builtin trap '{ __tombolo_save; } 2>/dev/null' EXIT
 	case $BASH_EXECUTION_STRING in
 	*trap*)
-		# The command may put its own trap in the place of ours. Then the state is kept where it leaves.
+		# The command may put a trap of its own in the place of ours: then it is kept where it leaves.
 		__tombolo_exit=
 		exit() {
 			__tombolo_exit=$?
-			[ $BASHPID != $$ ] || { __tombolo_save; } 2>/dev/null
+			[ "$BASHPID" != "$$" ] || { __tombolo_save; } 2>/dev/null
 			builtin exit "${@:-$__tombolo_exit}"
 		}
 		;;
 	esac
 }
 
-# Prints every variable but ours and those that mean nothing to another bash. The names pass through the new state, as
-# comments: that is the one place to put them which is not a fork away.
+# Prints every variable but ours and those that mean nothing to another bash. The names pass through the new
+# state, as comments: there is no other place for them that is not a fork away.
 __tombolo_variables() {
 	local -a __tombolo_v || return
+	local __tombolo_not='BASH|BASHOPTS|BASHPID|BASH_@(A*|CMDS|COMMAND|EXECUTION_STRING|L*|MONOSECONDS|S*)'
+	__tombolo_not+='|BASH_@(TRAPSIG|VERS*)|COMP_WORDBREAKS|DIRSTACK|EPOCH@(REALTIME|SECONDS)|EUID|FUNCNAME'
+	__tombolo_not+='|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS'
+	__tombolo_not+='|SHELLOPTS|SRANDOM|UID|_'
 	builtin shopt -s extglob
-	builtin compgen -v -P '#' -X '@(__tombolo*|BASH|BASHOPTS|BASHPID|BASH_@(A*|CMDS|COMMAND|EXECUTION_STRING|L*|MONOSECONDS|S*|'\
-'TRAPSIG|VERS*)|COMP_WORDBREAKS|DIRSTACK|EPOCH@(REALTIME|SECONDS)|EUID|FUNCNAME|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|'\
-'OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|_)'
+	builtin compgen -v -P '#' -X "@(__tombolo*|$__tombolo_not)" >&64
 	mapfile -t __tombolo_v </dev/fd/64
 	builtin declare -p "${__tombolo_v[@]#?}"
 }
@@ -88,8 +93,8 @@ __tombolo_state() {
 	if [ "$PWD" != "${__tombolo[2]}" ]; then __tombolo_pwd=("$PWD" ${OLDPWD+"$OLDPWD"}); fi
 	builtin printf '__tombolo_cd'
 	builtin printf ' %s' "${__tombolo_pwd[@]@Q}"
-	builtin unset -f __tombolo_cd __tombolo_given __tombolo_variables __tombolo_own_variables __tombolo_state \
-		__tombolo_save ${__tombolo_exit+"exit"}
+	builtin unset -f __tombolo_cd __tombolo_given __tombolo_variables __tombolo_own_variables \
+		__tombolo_state __tombolo_save ${__tombolo_exit+"exit"}
 	builtin printf '\n'
 	builtin declare -f
 	builtin declare -F
@@ -114,7 +119,7 @@ __tombolo_save() {
 }
 
 if [ -e /dev/fd/61 ]; then
-	# What a new bash is born with, before the state says otherwise. Its options are the state's last words.
+	# What a new bash is born with, before the state says otherwise; its options come last.
 	set +o ${SHELLOPTS//:/ +o }
 	declare +x HOME LANG LC_ALL LOGNAME PATH SHELL USER
 	. /dev/fd/61 >/dev/null 2>&1

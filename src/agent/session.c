@@ -34,7 +34,7 @@ struct session {
 	uint8_t *env; /* packed list of what it begins with */
 	uint32_t env_len, env_count;
 	uint64_t timeout_ms;
-	int state_fd; /* -1: no command has ended yet */
+	int state_fd;  /* -1: no command has ended yet */
 	uint64_t used; /* when, in starts of runs */
 	struct session_run *runs;
 };
@@ -168,7 +168,8 @@ static int memory_file(const char *name, const void *bytes, size_t len)
 /* From here on nobody changes it, whoever still holds it. */
 static int seal(int fd)
 {
-	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0 ? -errno : 0;
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0 ? -errno
+												    : 0;
 }
 
 static int script_fd(void)
@@ -188,7 +189,8 @@ static bool is_whole(int fd)
 	char tail[sizeof KEPT_MARK - 1];
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof tail && (uint64_t)st.st_size <= SESSION_STATE_MAX &&
+	return fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof tail &&
+	       (uint64_t)st.st_size <= SESSION_STATE_MAX &&
 	       pread(fd, tail, sizeof tail, st.st_size - (off_t)sizeof tail) == (ssize_t)sizeof tail &&
 	       memcmp(tail, KEPT_MARK, sizeof tail) == 0;
 }
@@ -238,7 +240,8 @@ static bool is_one_of(const char *word, const char *const *words)
 	return *words;
 }
 
-/* SEMANTICS 2.3, rule 4: the script of `sh -c SCRIPT`, which is run by the session's own shell. NULL: not such. */
+/* SEMANTICS 2.3, rule 4: the script of `sh -c SCRIPT`, which is run by the session's own shell. NULL: not
+ * such. */
 static const char *wrapped_script(const struct wire_list *argv, const char **ret_shell)
 {
 	static const char *const shells[] = {"sh", "bash", "/bin/sh", "/bin/bash", NULL};
@@ -266,7 +269,8 @@ static int plan_line(struct command *c, const struct wire_list *argv, bool on_te
 	return command_line(c, argv, e);
 }
 
-/* Whether bash can hold VAR ("NAME=value") as a variable. What it cannot hold it passes on to its children. */
+/* Whether bash can hold VAR ("NAME=value") as a variable. What it cannot hold it passes on to its children.
+ */
 static bool is_variable(const char *var)
 {
 	const char *c = var;
@@ -301,8 +305,8 @@ static void plan_env(struct session_start *start, const struct session *s, const
 }
 
 /* Adds the texts that the script expects behind the command line, each with its NUL. */
-static int plan_texts(struct buf *texts, const struct session *s, const char *cwd, const struct wire_list *given,
-		      bool on_terminal)
+static int plan_texts(struct buf *texts, const struct session *s, const char *cwd,
+		      const struct wire_list *given, bool on_terminal)
 {
 	static const char term[] = "TERM=xterm-256color";
 	const uint8_t *at = given->packed;
@@ -334,8 +338,8 @@ static int plan_files(struct session_start *start, const struct session *s)
 	return 0;
 }
 
-int session_start(const char *name, const struct wire_list *argv, const struct wire_list *env, const char *cwd,
-		  bool on_terminal, struct session_start *ret, struct err *e)
+int session_start(const char *name, const struct wire_list *argv, const struct wire_list *env,
+		  const char *cwd, bool on_terminal, struct session_start *ret, struct err *e)
 {
 	struct session_start start = {.command = COMMAND_NONE, .cwd = *cwd ? cwd : "/"};
 	const char *arg0 = "bash";
@@ -347,7 +351,8 @@ int session_start(const char *name, const struct wire_list *argv, const struct w
 	s = find_or_make(name);
 	start.timeout_ms = s->timeout_ms;
 	r = plan_line(&start.command, argv, on_terminal, &arg0, e);
-	if (r == 0 && plan_texts(&start.command.line, s, cwd, env, on_terminal) < 0) r = err_set(e, -E2BIG, "command");
+	if (r == 0 && plan_texts(&start.command.line, s, cwd, env, on_terminal) < 0)
+		r = err_set(e, -E2BIG, "command");
 	start.run = run_new(s);
 	start.command.bash_argv = mem_new_array(5, sizeof *start.command.bash_argv);
 	memcpy(start.command.bash_argv, (const char *[]){"bash", "-c", BOOT, arg0}, 4 * sizeof arg0);

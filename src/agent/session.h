@@ -1,19 +1,20 @@
 /*
  * session.h - sessions: what one bash leaves behind for the next that comes under the same name.
  *
- * Theory of operation. Every command of a session gets a new bash. It runs our fixed script (session.bash), which
- * restores the state of the session, evaluates the command line, and writes the new state. All of that travels in
- * memory files, so that nothing a client typed ever becomes part of a program:
+ * Theory of operation. Every command of a session gets a new bash. It runs our fixed script (session.bash),
+ * which restores the state of the session, evaluates the command line, and writes the new state. All of that
+ * travels in memory files, so that nothing a client typed ever becomes part of a program:
  *
  *     60  the script       sealed, one for all
  *     61  the state        written by an earlier bash, sealed since; absent before the first command
  *     62  the command line, and what was given with it
  *     63  the new state    empty; read by nobody here: at most passed on to the next bash
  *
- * A *run* is one such bash, from its start to the death of its leader. When it ended by itself and what it wrote is
- * whole, that is the session's state from then on; runs overlap, the last to end wins. A bash that was killed, that
- * executed another program in its place, or whose session was ended meanwhile leaves nothing. The state is memory of the
- * sandbox, which wrote it; we hold its descriptor only, and never look inside but for the mark at its end.
+ * A *run* is one such bash, from its start to the death of its leader. When it ended by itself and what it
+ * wrote is whole, that is the session's state from then on; runs overlap, the last to end wins. A bash that
+ * was killed, that executed another program in its place, or whose session was ended meanwhile leaves
+ * nothing. The state is memory of the sandbox, which wrote it; we hold its descriptor only, and never look
+ * inside but for the mark at its end.
  */
 #pragma once
 
@@ -41,11 +42,12 @@ struct session_start {
 };
 
 /*
- * A run of ARGV in the session NAME, which is made if there is none. ENV and CWD ("" for the session's) are for this
- * command only. ON_TERMINAL: the shell, or whatever ARGV is, takes the place of the bash that restored the state.
+ * A run of ARGV in the session NAME, which is made if there is none. ENV and CWD ("" for the session's) are
+ * for this command only. ON_TERMINAL: the shell, or whatever ARGV is, takes the place of the bash that
+ * restored the state.
  */
-int session_start(const char *name, const struct wire_list *argv, const struct wire_list *env, const char *cwd,
-		  bool on_terminal, struct session_start *ret, struct err *e);
+int session_start(const char *name, const struct wire_list *argv, const struct wire_list *env,
+		  const char *cwd, bool on_terminal, struct session_start *ret, struct err *e);
 void session_start_done(struct session_start *s); /* all but the run, which is taken */
 
 /* The leader of the run is dead. KEEPS: by itself, so that its state counts. NULL is fine; returns NULL. */

@@ -1,6 +1,6 @@
 /*
- * session_open.c - open_session: a session is made at once. The end of one waits for the commands that it terminates:
- * those of which somebody still reads the output; what was left running in the background stays.
+ * session_open.c - open_session: a session is made at once. The end of one waits for the commands that it
+ * terminates: those of which somebody still reads the output; what was left running in the background stays.
  */
 #include "agent/session_open.h"
 
@@ -138,6 +138,7 @@ int session_open(struct peer *peer, const struct frame *f)
 {
 	struct msg_open_session m;
 
-	if (msg_open_session_parse(f, &m) < 0 || m.how > SESSION_END || !id_is_name(m.name.at, m.name.len)) return -EPROTO;
+	if (msg_open_session_parse(f, &m) < 0 || m.how > SESSION_END || !id_is_name(m.name.at, m.name.len))
+		return -EPROTO;
 	return m.how == SESSION_MAKE ? make(peer, f, &m) : end(peer, f->channel, m.name.at);
 }

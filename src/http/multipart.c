@@ -23,7 +23,8 @@ static const char *take_value(const char *at, char *out, size_t size)
 
 	if (quoted) at++;
 	while (*at && (quoted ? *at != '"' : !strchr("; \t", *at))) {
-		/* A backslash escapes a quote or itself; elsewhere it stands for itself, as in the paths of some clients. */
+		/* A backslash escapes a quote or itself; elsewhere it stands for itself, as in the paths of
+		 * some clients. */
 		if (quoted && *at == '\\' && (at[1] == '"' || at[1] == '\\')) at++;
 		if (len < size) out[len] = *at;
 		len++;
@@ -66,7 +67,8 @@ static bool is_boundary(const char *text)
 	return len > 0 && text[len - 1] != ' ';
 }
 
-int multipart_init(struct multipart *m, const char *content_type, const struct multipart_events *events, void *ctx)
+int multipart_init(struct multipart *m, const char *content_type, const struct multipart_events *events,
+		   void *ctx)
 {
 	static const char type[] = "multipart/form-data";
 	char boundary[MULTIPART_BOUNDARY_MAX + 1];
@@ -75,7 +77,8 @@ int multipart_init(struct multipart *m, const char *content_type, const struct m
 	content_type = skip_blanks(content_type);
 	if (strncasecmp(content_type, type, sizeof type - 1) != 0) return -EINVAL;
 	if (*skip_blanks(content_type + sizeof type - 1) != ';') return -EINVAL;
-	if (!parameter(content_type, "boundary", boundary, sizeof boundary) || !is_boundary(boundary)) return -EINVAL;
+	if (!parameter(content_type, "boundary", boundary, sizeof boundary) || !is_boundary(boundary))
+		return -EINVAL;
 	m->events = events;
 	m->ctx = ctx;
 	m->state = MULTIPART_PREAMBLE;

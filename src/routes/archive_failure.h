@@ -6,4 +6,5 @@
 struct operation_end;
 
 /* "TOOL failed (exit N): words" when the archiver ran, otherwise "WHAT failed: words". */
-void archive_failure(char *message, size_t size, const char *tool, const char *what, const struct operation_end *end);
+void archive_failure(char *message, size_t size, const char *tool, const char *what,
+		     const struct operation_end *end);

@@ -32,7 +32,8 @@ static bool take(struct excludes *e, char *entry, bool strict, struct excludes_f
 {
 	if (strstr(entry, "..")) return refuse(fault, 400, "exclude paths must not contain \"..\"");
 	if (strict && (entry[0] == '/' || strcmp(entry, ".") == 0))
-		return refuse(fault, 502, "persist failed: exclude paths must be relative and name something");
+		return refuse(fault, 502,
+			      "persist failed: exclude paths must be relative and name something");
 	entry = clean(entry);
 	if (!entry) return true;
 	if (e->count == EXCLUDES_MAX) return refuse(fault, 400, "too many exclude paths");

@@ -21,9 +21,9 @@ struct excludes_fault {
 };
 
 /*
- * QUERY is that of the request, NULL for none. STRICT: the dialect `next`, which refuses what it would not be able to
- * leave out; the others take "/x" and "./x" as "x", and what is empty then leaves out nothing. False: *FAULT says why,
- * and RET is empty.
+ * QUERY is that of the request, NULL for none. STRICT: the dialect `next`, which refuses what it would not be
+ * able to leave out; the others take "/x" and "./x" as "x", and what is empty then leaves out nothing. False:
+ * *FAULT says why, and RET is empty.
  */
 bool excludes_parse(const char *query, bool strict, struct excludes *ret, struct excludes_fault *fault);
 void excludes_done(struct excludes *e);

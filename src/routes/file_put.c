@@ -1,7 +1,7 @@
 /*
- * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or nothing. While the
- * writer (files.h) has no room the body is paused; that stops the client. A small body is collected first and goes to the
- * agent in one message, which answers when it is in its place.
+ * file_put.c - PUT /v1/sandbox/:id/file/PATH: a body of any size into a file, with flat memory, all or
+ * nothing. While the writer (files.h) has no room the body is paused; that stops the client. A small body is
+ * collected first and goes to the agent in one message, which answers when it is in its place.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -153,7 +153,8 @@ static void open_file(struct writing *w, struct agent_link *link)
 	uint32_t uid = w->rq->routes->settings.uid, mode = mode_of_new_file(w->rq);
 
 	if (w->whole)
-		w->operation = file_write_whole(link, uid, w->path, mode, w->content.data, w->content.len, &whole_events, w);
+		w->operation = file_write_whole(link, uid, w->path, mode, w->content.data, w->content.len,
+						&whole_events, w);
 	else w->writer = file_writer_new(w->rq->routes->loop, link, uid, w->path, mode, &writer_events, w);
 	if (!w->operation && !w->writer) fail(w, "too much goes on in this sandbox");
 }

@@ -18,11 +18,11 @@ struct file_writer {
 	int fd;                           /* -1: not open yet */
 	struct buf filling, flushing;
 	uint64_t written;
-	int error;      /* of a write: a negative errno */
-	bool in_thread; /* FLUSHING, WRITTEN and ERROR are the thread's now */
+	int error;       /* of a write: a negative errno */
+	bool in_thread;  /* FLUSHING, WRITTEN and ERROR are the thread's now */
 	bool is_awaited; /* somebody waits for on_room */
-	bool complete;  /* the last byte is here */
-	bool committed; /* the agent was asked to put the file in its place */
+	bool complete;   /* the last byte is here */
+	bool committed;  /* the agent was asked to put the file in its place */
 };
 
 static void tidy(struct file_writer *w)
@@ -52,7 +52,8 @@ static void flush_in_thread(void *ctx)
 	size_t done = 0;
 
 	while (done < w->flushing.len) {
-		ssize_t n = pwrite(w->fd, w->flushing.data + done, w->flushing.len - done, (off_t)(w->written + done));
+		ssize_t n = pwrite(w->fd, w->flushing.data + done, w->flushing.len - done,
+				   (off_t)(w->written + done));
 
 		if (n < 0 && errno == EINTR) continue;
 		if (n <= 0) {
@@ -132,8 +133,9 @@ static const struct file_events events_of_file = {.on_opened = on_opened, .on_en
 
 /* ---- the caller's side ---- */
 
-struct file_writer *file_writer_new(struct loop *loop, struct agent_link *link, uint32_t uid, const char *path,
-				    uint32_t mode, const struct file_writer_events *events, void *ctx)
+struct file_writer *file_writer_new(struct loop *loop, struct agent_link *link, uint32_t uid,
+				    const char *path, uint32_t mode, const struct file_writer_events *events,
+				    void *ctx)
 {
 	struct file_writer *w = mem_new(sizeof *w);
 

@@ -1,9 +1,11 @@
 /*
- * hydrate.c - POST /v1/sandbox/:id/hydrate: the body, a tar archive of any size, into the pipe of the unpacker inside.
+ * hydrate.c - POST /v1/sandbox/:id/hydrate: the body, a tar archive of any size, into the pipe of the
+ * unpacker inside.
  *
- * The unpacker stages what comes and puts it in its place after the end mark of the archive. So a body that is too large,
- * that breaks off, or that is no archive leaves the old tree as it was, and the answer comes only when the unpacker has
- * ended. Memory stays flat: what the unpacker does not take pauses the body, which stops the client.
+ * The unpacker stages what comes and puts it in its place after the end mark of the archive. So a body that
+ * is too large, that breaks off, or that is no archive leaves the old tree as it was, and the answer comes
+ * only when the unpacker has ended. Memory stays flat: what the unpacker does not take pauses the body, which
+ * stops the client.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,8 +72,9 @@ static void answer_size(struct exchange *x, uint64_t bytes, uint64_t limit)
 {
 	char message[128];
 
-	(void)snprintf(message, sizeof message, "tar payload too large: %" PRIu64 " bytes exceeds the %" PRIu64 "-byte limit",
-		       bytes, limit);
+	(void)snprintf(message, sizeof message,
+		       "tar payload too large: %" PRIu64 " bytes exceeds the %" PRIu64 "-byte limit", bytes,
+		       limit);
 	answer_invalid(x, message);
 }
 
@@ -90,7 +93,8 @@ static void unpack(struct hydrate *h, struct agent_link *link)
 	int r = archive_unpack(link, h->rq->routes->settings.uid, on_end, h, &h->unpack, &h->fd);
 
 	if (r < 0) {
-		fail(h, r == -EMFILE ? "hydrate failed: too much goes on in this sandbox" : "hydrate failed: no pipe");
+		fail(h, r == -EMFILE ? "hydrate failed: too much goes on in this sandbox"
+				     : "hydrate failed: no pipe");
 		return;
 	}
 	h->watch = watch_new(h->rq->routes->loop, h->fd, on_writable, h);

@@ -1,10 +1,11 @@
 /*
  * legacy_write.c - POST /v1/sandbox/:id/write (API.md 3.9): a file in a form, otherwise as PUT /file.
  *
- * Theory of operation: the form streams by, its fields in any order. As soon as there are a path and a file the writer
- * (files.h) is opened, and while that takes the body is paused. What came of the file by then was *spooled* into a memory
- * file and goes first: little, when the path came first; otherwise up to SPOOL_MAX. What is wrong is told in the
- * contract's order, so only after the whole form was seen; nothing is in its place before that.
+ * Theory of operation: the form streams by, its fields in any order. As soon as there are a path and a file
+ * the writer (files.h) is opened, and while that takes the body is paused. What came of the file by then was
+ * *spooled* into a memory file and goes first: little, when the path came first; otherwise up to SPOOL_MAX.
+ * What is wrong is told in the contract's order, so only after the whole form was seen; nothing is in its
+ * place before that.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -132,7 +133,8 @@ static void open_writer(struct form *f, struct agent_link *link)
 {
 	const struct routes *routes = f->rq->routes;
 
-	f->writer = file_writer_new(routes->loop, link, routes->settings.uid, f->path, FILE_MODE, &writer_events, f);
+	f->writer = file_writer_new(routes->loop, link, routes->settings.uid, f->path, FILE_MODE,
+				    &writer_events, f);
 	if (!f->writer) fail(f, "too much goes on in this sandbox");
 }
 

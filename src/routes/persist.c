@@ -1,11 +1,13 @@
 /*
- * persist.c - POST /v1/sandbox/:id/persist: /workspace as a tar archive, from the archiver's pipe to the client.
+ * persist.c - POST /v1/sandbox/:id/persist: /workspace as a tar archive, from the archiver's pipe to the
+ * client.
  *
- * Theory of operation: an archive cannot be known to be whole before its last byte, and nobody here keeps it. So the
- * answer begins only when HOLD_MAX bytes of it have come, or its end: what fails early, and everything small, is
- * answered with its true status. What fails later resets the connection: there is no last chunk, so no client takes a
- * cut archive for a whole one. It is whole when the pipe is at its end *and* the archiver says that it ended well.
- * Memory stays flat: while much waits for the client the pipe is not read, which stops the archiver.
+ * Theory of operation: an archive cannot be known to be whole before its last byte, and nobody here keeps it.
+ * So the answer begins only when HOLD_MAX bytes of it have come, or its end: what fails early, and everything
+ * small, is answered with its true status. What fails later resets the connection: there is no last chunk, so
+ * no client takes a cut archive for a whole one. It is whole when the pipe is at its end *and* the archiver
+ * says that it ended well. Memory stays flat: while much waits for the client the pipe is not read, which
+ * stops the archiver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -119,7 +121,8 @@ static void begin_stream(struct persist *p)
 /* One read. Whether there may be more now. */
 static bool read_piece(struct persist *p)
 {
-	char *room = p->streaming ? http_stream_reserve(p->rq->x, PIECE_MAX) : buf_reserve(&p->held, PIECE_MAX);
+	char *room =
+		p->streaming ? http_stream_reserve(p->rq->x, PIECE_MAX) : buf_reserve(&p->held, PIECE_MAX);
 	ssize_t n = read(p->fd, room, PIECE_MAX);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -174,8 +177,8 @@ static void on_end(void *ctx, const struct operation_end *end)
 
 static void begin(struct persist *p, struct agent_link *link)
 {
-	int r = archive_pack(link, p->rq->routes->settings.uid, p->excludes.items, p->excludes.count, on_end, p, &p->pack,
-			     &p->fd);
+	int r = archive_pack(link, p->rq->routes->settings.uid, p->excludes.items, p->excludes.count, on_end,
+			     p, &p->pack, &p->fd);
 
 	if (r < 0) {
 		fail(p, r == -E2BIG    ? "persist failed: too many exclude paths"
@@ -204,7 +207,8 @@ void handle_persist(struct request *rq)
 	struct persist *p;
 
 	if (!excludes_parse(http_query(rq->x), rq->profile == PROFILE_NEXT, &excludes, &fault)) {
-		http_reply_error(rq->x, fault.status, fault.status == 400 ? "invalid_request" : "workspace_archive_read_error",
+		http_reply_error(rq->x, fault.status,
+				 fault.status == 400 ? "invalid_request" : "workspace_archive_read_error",
 				 fault.message);
 		return;
 	}

@@ -26,7 +26,8 @@ static const char *take_cwd(const json_t *json, struct session_request *r)
 	(void)snprintf(r->cwd, sizeof r->cwd, WORKSPACE);
 	if (!json_is_filled(cwd)) return NULL;
 	if (json_has_nul(cwd)) return "cwd must not contain a NUL character";
-	if (path_resolve(WORKSPACE, json_string_value(cwd), json_string_length(cwd), r->cwd) < 0) return "cwd is too long";
+	if (path_resolve(WORKSPACE, json_string_value(cwd), json_string_length(cwd), r->cwd) < 0)
+		return "cwd is too long";
 	return NULL;
 }
 
@@ -46,13 +47,15 @@ static const char *take_env(json_t *json, struct session_request *r)
 
 	if (!json_is_object(env)) return NULL;
 	r->env = mem_new_array(json_object_size(env) + 1, sizeof *r->env);
-	json_object_keylen_foreach(env, name, name_len, value) {
+	json_object_keylen_foreach(env, name, name_len, value)
+	{
 		auto_free char *text = NULL;
 		size_t len;
 
 		if (memchr(name, '\0', name_len) || (json_is_string(value) && json_has_nul(value)))
 			return "env must not contain NUL characters";
-		if (name_len == 0 || memchr(name, '=', name_len)) return "env names must be non-empty and without '='";
+		if (name_len == 0 || memchr(name, '=', name_len))
+			return "env names must be non-empty and without '='";
 		text = text_of(value);
 		if (!text) continue;
 		len = strlen(text);

@@ -1,7 +1,9 @@
 /*
- * sessions.c - POST /session and DELETE /session/:sid (API.md 3.13, 3.14). What a session is: agent/session.h.
+ * sessions.c - POST /session and DELETE /session/:sid (API.md 3.13, 3.14). What a session is:
+ * agent/session.h.
  *
- * In the dialect `legacy` all commands without a Session-Id share the session "default": it is never made or deleted.
+ * In the dialect `legacy` all commands without a Session-Id share the session "default": it is never made or
+ * deleted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +59,8 @@ static void answer_failed(struct exchange *x, bool deletes, const char *why)
 {
 	char message[WORDS_MAX + 64];
 
-	(void)snprintf(message, sizeof message, "session %s failed: %.*s", deletes ? "delete" : "create", WORDS_MAX, why);
+	(void)snprintf(message, sizeof message, "session %s failed: %.*s", deletes ? "delete" : "create",
+		       WORDS_MAX, why);
 	http_reply_error(x, 502, "session_error", message);
 }
 
@@ -70,7 +73,8 @@ static void answer_deleted(struct request *rq, const char *id)
 		return;
 	}
 	clock_iso(clock_wall_ms(), now);
-	answer_json(rq->x, 200, json_pack("{s:b, s:s, s:s}", "success", 1, "sessionId", id, "timestamp", now));
+	answer_json(rq->x, 200,
+		    json_pack("{s:b, s:s, s:s}", "success", 1, "sessionId", id, "timestamp", now));
 }
 
 static void on_done(void *ctx, const struct operation_end *end)
@@ -82,7 +86,8 @@ static void on_done(void *ctx, const struct operation_end *end)
 
 	memcpy(id, c->id, sizeof id);
 	rq = change_done(c);
-	if (end->reason != END_DONE) answer_failed(rq->x, deletes, *end->text ? end->text : "the sandbox did not answer");
+	if (end->reason != END_DONE)
+		answer_failed(rq->x, deletes, *end->text ? end->text : "the sandbox did not answer");
 	else if (deletes) answer_deleted(rq, id);
 	else answer_json(rq->x, 200, json_pack("{s:s}", "id", id));
 }
@@ -95,7 +100,8 @@ static void begin(struct session_change *c, struct agent_link *link)
 					  .env_count = c->wish.env_count,
 					  .timeout_ms = c->wish.timeout_ms};
 
-	c->operation = deletes ? session_end(link, c->id, on_done, c) : session_make(link, c->id, &spec, on_done, c);
+	c->operation =
+		deletes ? session_end(link, c->id, on_done, c) : session_make(link, c->id, &spec, on_done, c);
 	if (!c->operation) answer_failed(change_done(c)->x, deletes, "too much goes on in this sandbox");
 }
 

@@ -8,7 +8,8 @@
 #include "sandbox/agent_link.h"
 #include "sandbox/operation_end.h"
 
-#define PIPE_SIZE (1 << 20) /* fewer switches between us and the archiver; without it things are slower, not wrong */
+#define PIPE_SIZE \
+	(1 << 20) /* fewer switches between us and the archiver; without it things are slower, not wrong */
 
 struct archive_operation {
 	struct channel channel;
@@ -62,8 +63,8 @@ static void on_lost(struct channel *c, enum end_reason reason, const char *text)
 static const struct channel_class archive_class = {.on_message = on_message, .on_lost = on_lost};
 
 /*
- * Both ends are ours at first: what flags the archiver sets on its end says nothing about our own, which so never blocks
- * the loop. The other end blocks, as programs expect.
+ * Both ends are ours at first: what flags the archiver sets on its end says nothing about our own, which so
+ * never blocks the loop. The other end blocks, as programs expect.
  */
 static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
 {
@@ -100,7 +101,8 @@ int archive_pack(struct agent_link *link, uint32_t uid, const char *const *exclu
 	if (r < 0) return r;
 	struct archive_operation *op = operation_new(link, on_end, ctx);
 	if (!op) return -EMFILE;
-	agent_link_sent(link, LINK_SEND(agent_link_wire(link), op->channel.number, open_pack, &m, &theirs, 1));
+	agent_link_sent(link,
+			LINK_SEND(agent_link_wire(link), op->channel.number, open_pack, &m, &theirs, 1));
 	*ret = op;
 	*ret_fd = take_fd(&ours);
 	return 0;
@@ -116,7 +118,8 @@ int archive_unpack(struct agent_link *link, uint32_t uid, on_archive_end *on_end
 	if (r < 0) return r;
 	struct archive_operation *op = operation_new(link, on_end, ctx);
 	if (!op) return -EMFILE;
-	agent_link_sent(link, LINK_SEND(agent_link_wire(link), op->channel.number, open_unpack, &m, &theirs, 1));
+	agent_link_sent(link,
+			LINK_SEND(agent_link_wire(link), op->channel.number, open_unpack, &m, &theirs, 1));
 	*ret = op;
 	*ret_fd = take_fd(&ours);
 	return 0;

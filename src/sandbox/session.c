@@ -68,8 +68,8 @@ static struct session_operation *start(struct agent_link *link, const struct msg
 	return op;
 }
 
-struct session_operation *session_make(struct agent_link *link, const char *name, const struct session_spec *spec,
-				       on_session_done *on_done, void *ctx)
+struct session_operation *session_make(struct agent_link *link, const char *name,
+				       const struct session_spec *spec, on_session_done *on_done, void *ctx)
 {
 	const struct msg_open_session m = {.name = wire_text_of(name),
 					   .how = SESSION_MAKE,
@@ -80,9 +80,11 @@ struct session_operation *session_make(struct agent_link *link, const char *name
 	return start(link, &m, on_done, ctx);
 }
 
-struct session_operation *session_end(struct agent_link *link, const char *name, on_session_done *on_done, void *ctx)
+struct session_operation *session_end(struct agent_link *link, const char *name, on_session_done *on_done,
+				      void *ctx)
 {
-	const struct msg_open_session m = {.name = wire_text_of(name), .how = SESSION_END, .cwd = wire_text_of("")};
+	const struct msg_open_session m = {
+		.name = wire_text_of(name), .how = SESSION_END, .cwd = wire_text_of("")};
 
 	return start(link, &m, on_done, ctx);
 }

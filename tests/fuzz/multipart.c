@@ -1,6 +1,6 @@
 /*
- * multipart.c - forms are strangers' bytes. The first line is the content type, the rest the body. Whatever it is: the
- * parts that come out of it in one piece are those that come out byte by byte.
+ * multipart.c - forms are strangers' bytes. The first line is the content type, the rest the body. Whatever
+ * it is: the parts that come out of it in one piece are those that come out byte by byte.
  */
 #include "http/multipart.h"
 

@@ -1,4 +1,5 @@
-/* Whatever a body is: what passes has an id that the header may carry, an absolute directory, and "NAME=value" pairs. */
+/* Whatever a body is: what passes has an id that the header may carry, an absolute directory, and
+ * "NAME=value" pairs. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

@@ -52,7 +52,8 @@ static _Noreturn void become(const struct session_start *s, const struct environ
 	(void)dup2(out, 2);
 	for (int i = 0; i < COMMAND_SESSION_FDS; i++) {
 		(void)close(COMMAND_SESSION_FD + i);
-		if (s->command.session_fds[i] >= 0) (void)dup2(s->command.session_fds[i], COMMAND_SESSION_FD + i);
+		if (s->command.session_fds[i] >= 0)
+			(void)dup2(s->command.session_fds[i], COMMAND_SESSION_FD + i);
 	}
 	(void)syscall(SYS_close_range, 3, COMMAND_SESSION_FD - 1, 0);
 	(void)syscall(SYS_close_range, COMMAND_SESSION_FD + COMMAND_SESSION_FDS, ~0u, 0);
@@ -104,8 +105,10 @@ static const char *run(const char *name, const char *line)
 
 TEST(state_goes_from_one_command_to_the_next)
 {
-	(void)run("a", "cd /tmp; x=1; export y=$'two\\nlines'; f() { echo \"f $1\"; }; umask 027; shopt -s extglob; set -f");
-	ASSERT_STR(run("a", "pwd; echo $x; env | grep -c ^y=; f z; umask; echo $-; echo @(*)"), "/tmp\n1\n1\nf z\n0027\nfhBc\n@(*)\n");
+	(void)run("a", "cd /tmp; x=1; export y=$'two\\nlines'; f() { echo \"f $1\"; }; umask 027; shopt -s "
+		       "extglob; set -f");
+	ASSERT_STR(run("a", "pwd; echo $x; env | grep -c ^y=; f z; umask; echo $-; echo @(*)"),
+		   "/tmp\n1\n1\nf z\n0027\nfhBc\n@(*)\n");
 	ASSERT_STR(run("other", "echo ${x-none}"), "none\n");
 	ASSERT_OK(session_forget("a"));
 	ASSERT_STR(run("a", "echo ${x-none}"), "none\n");
@@ -114,24 +117,93 @@ TEST(state_goes_from_one_command_to_the_next)
 TEST(no_text_of_a_command_spoils_what_comes_after)
 {
 	static const char *const lines[] = {
-		"exit 3", "exec false", "exec true", "(exit 4)", "kill -9 $$", "kill -TERM $$; sleep 9", "echo 'x", "echo \"x",
-		"echo $(", "echo ${", "if", "{", "((", "cat <<E\nx", "cat <<'E'", "case x in", "f() {", "\\", "#", "", " ", "\n",
-		"set -e; false", "set +e", "set -u; echo $nothing", "set +u", "set -x", "set -v", "set +xv", "set -n", "set -f; IFS=aeiou:/",
-		"unset IFS; set +f", "set -o posix", "set +o posix", "set -k", "set +k", "set -r", "shopt -s nocasematch nullglob failglob",
-		"shopt -u nocasematch nullglob failglob", "shopt -s localvar_inherit localvar_unset", "shopt -u localvar_inherit localvar_unset",
-		"trap 'echo bye' EXIT", "trap 'exit 7' EXIT", "trap 'cd /' DEBUG", "trap 'false' ERR; false", "trap '' TERM INT HUP",
-		"trap 'exit 9' EXIT; exit 8", "trap 'kill -9 $$' EXIT", "return 5", "break", "continue", "logout", "exec 64>&-", "exec 10>&-",
-		"exec 10>/dev/null", "exec 64</dev/null", "exec 1>&- 2>&-", "ulimit -f 0", "readonly kept", "readonly PWD OLDPWD IFS _",
-		"declare -r __tombolo_v=1", "declare -r __tombolo_i=2 __tombolo_same", "declare() { :; }; printf() { :; }; unset -f declare printf", "alias echo=false; shopt -s expand_aliases",
-		"unalias -a; shopt -u expand_aliases", "cd /tmp && mkdir -p gone && cd gone && rmdir ../gone", "unset PWD OLDPWD HOME", "unset PATH",
-		"PATH=/usr/bin:/bin HOME=/", "export PATH=/usr/bin:/bin", "__tombolo_save; x=1", "__tombolo() { :; }", "unset -f __tombolo_save", "declare -a a=(1 '2 3' $'\\n'); declare -A m=(['a b']=\"c'\\\"d\")",
-		"v=$'\\xff\\xfe\\x01\\x7f'", "declare -n ref=v", "export -f nothing", "BASH_ENV=/nonexistent; export BASH_ENV", "LC_ALL=C", "LANG=nonsense LC_ALL=nonsense"};
+		"exit 3",
+		"exec false",
+		"exec true",
+		"(exit 4)",
+		"kill -9 $$",
+		"kill -TERM $$; sleep 9",
+		"echo 'x",
+		"echo \"x",
+		"echo $(",
+		"echo ${",
+		"if",
+		"{",
+		"((",
+		"cat <<E\nx",
+		"cat <<'E'",
+		"case x in",
+		"f() {",
+		"\\",
+		"#",
+		"",
+		" ",
+		"\n",
+		"set -e; false",
+		"set +e",
+		"set -u; echo $nothing",
+		"set +u",
+		"set -x",
+		"set -v",
+		"set +xv",
+		"set -n",
+		"set -f; IFS=aeiou:/",
+		"unset IFS; set +f",
+		"set -o posix",
+		"set +o posix",
+		"set -k",
+		"set +k",
+		"set -r",
+		"shopt -s nocasematch nullglob failglob",
+		"shopt -u nocasematch nullglob failglob",
+		"shopt -s localvar_inherit localvar_unset",
+		"shopt -u localvar_inherit localvar_unset",
+		"trap 'echo bye' EXIT",
+		"trap 'exit 7' EXIT",
+		"trap 'cd /' DEBUG",
+		"trap 'false' ERR; false",
+		"trap '' TERM INT HUP",
+		"trap 'exit 9' EXIT; exit 8",
+		"trap 'kill -9 $$' EXIT",
+		"return 5",
+		"break",
+		"continue",
+		"logout",
+		"exec 64>&-",
+		"exec 10>&-",
+		"exec 10>/dev/null",
+		"exec 64</dev/null",
+		"exec 1>&- 2>&-",
+		"ulimit -f 0",
+		"readonly kept",
+		"readonly PWD OLDPWD IFS _",
+		"declare -r __tombolo_v=1",
+		"declare -r __tombolo_i=2 __tombolo_same",
+		"declare() { :; }; printf() { :; }; unset -f declare printf",
+		"alias echo=false; shopt -s expand_aliases",
+		"unalias -a; shopt -u expand_aliases",
+		"cd /tmp && mkdir -p gone && cd gone && rmdir ../gone",
+		"unset PWD OLDPWD HOME",
+		"unset PATH",
+		"PATH=/usr/bin:/bin HOME=/",
+		"export PATH=/usr/bin:/bin",
+		"__tombolo_save; x=1",
+		"__tombolo() { :; }",
+		"unset -f __tombolo_save",
+		"declare -a a=(1 '2 3' $'\\n'); declare -A m=(['a b']=\"c'\\\"d\")",
+		"v=$'\\xff\\xfe\\x01\\x7f'",
+		"declare -n ref=v",
+		"export -f nothing",
+		"BASH_ENV=/nonexistent; export BASH_ENV",
+		"LC_ALL=C",
+		"LANG=nonsense LC_ALL=nonsense"};
 
 	(void)run("tough", "kept=yes");
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		(void)run("tough", lines[i]);
 		(void)run("tough", "builtin echo \"ok $kept\" 2>/dev/null");
-		if (!strstr(last.text, "ok yes\n")) fail_msg("after '%s': '%s' (%d)", lines[i], last.text, last.code);
+		if (!strstr(last.text, "ok yes\n"))
+			fail_msg("after '%s': '%s' (%d)", lines[i], last.text, last.code);
 	}
 }
 
@@ -161,8 +233,9 @@ TEST(what_was_given_with_a_command_is_not_kept)
 	run_argv("given", LIST("bash", "-c", "pwd; echo $A $B $N ${arr[0]}; env | grep -c '^[ABN]='"),
 		 LIST("A=given", "B=b", "N=9", "arr=x", "odd-name=odd"), "/tmp");
 	ASSERT_STR(last.text, "/tmp\ngiven b 9 x\n3\n");
-	ASSERT_STR(run("given", "pwd; echo $A ${B-none} $N ${arr[1]}; env | grep -c '^[AN]='; N=1+1; echo $N"),
-		   "/usr\nown none 7 2\n0\n2\n");
+	ASSERT_STR(
+		run("given", "pwd; echo $A ${B-none} $N ${arr[1]}; env | grep -c '^[AN]='; N=1+1; echo $N"),
+		"/usr\nown none 7 2\n0\n2\n");
 	run_argv("given", LIST("bash", "-c", "A=changed; unset B; cd /var"), LIST("A=given", "B=b"), "/tmp");
 	ASSERT_STR(run("given", "pwd; echo $A ${B-none} $OLDPWD"), "/var\nchanged none /tmp\n");
 	run_argv("given", LIST("bash", "-c", "trap 'echo at the end: $A' EXIT"), LIST("A=given"), "");
@@ -184,7 +257,11 @@ TEST(a_command_sees_nothing_of_ours)
 
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ARRAY_LEN(looks); i++)
-			ASSERT_STR(run(round ? "seen" : looks[i][0][0] == 'e' ? "fresh1" : "fresh2", looks[i][0]), looks[i][1]);
+			ASSERT_STR(run(round                   ? "seen"
+				       : looks[i][0][0] == 'e' ? "fresh1"
+							       : "fresh2",
+				       looks[i][0]),
+				   looks[i][1]);
 	}
 }
 
@@ -208,14 +285,17 @@ TEST(only_a_wrapper_is_unwrapped)
 TEST(a_session_begins_as_it_was_made)
 {
 	static const char *const env[] = {"A=1", "B=two words", "odd-name=o"};
-	const struct msg_open_session made = {.name = wire_text_of("made"), .cwd = wire_text_of("/nowhere"), .timeout_ms = 5};
+	const struct msg_open_session made = {
+		.name = wire_text_of("made"), .cwd = wire_text_of("/nowhere"), .timeout_ms = 5};
 	struct msg_open_session m = made;
-	struct msg_open_exec packed = request_of(LIST("x"), (const char *const[]){env[0], env[1], env[2], NULL});
+	struct msg_open_exec packed =
+		request_of(LIST("x"), (const char *const[]){env[0], env[1], env[2], NULL});
 
 	m.env = packed.env;
 	ASSERT_OK(session_make(&m));
 	ASSERT_EQ(session_make(&m), -EEXIST);
-	run_argv("made", LIST("bash", "-c", "[ $PWD = ~ ] && echo home; echo $A $B; env | grep ^odd"), LIST("A=given"), "");
+	run_argv("made", LIST("bash", "-c", "[ $PWD = ~ ] && echo home; echo $A $B; env | grep ^odd"),
+		 LIST("A=given"), "");
 	ASSERT_STR(last.text, "home\ngiven two words\nodd-name=o\n");
 	ASSERT_STR(run("made", "echo $A; unset A"), "1\n");
 	ASSERT_STR(run("made", "echo ${A-gone} $B"), "gone two words\n");
@@ -251,5 +331,6 @@ TEST(names_and_commands_that_cannot_be_are_refused)
 
 TESTS(RUN(state_goes_from_one_command_to_the_next), RUN(no_text_of_a_command_spoils_what_comes_after),
       RUN(bytes_of_any_kind_leave_the_session_usable), RUN(what_was_given_with_a_command_is_not_kept),
-      RUN(a_command_sees_nothing_of_ours), RUN(only_a_wrapper_is_unwrapped), RUN(a_session_begins_as_it_was_made),
-      RUN(a_run_of_a_forgotten_session_leaves_nothing), RUN(names_and_commands_that_cannot_be_are_refused))
+      RUN(a_command_sees_nothing_of_ours), RUN(only_a_wrapper_is_unwrapped),
+      RUN(a_session_begins_as_it_was_made), RUN(a_run_of_a_forgotten_session_leaves_nothing),
+      RUN(names_and_commands_that_cannot_be_are_refused))

@@ -56,7 +56,8 @@ static int parse(const char *body, size_t len, size_t cut)
 
 TEST(parts_come_out_wherever_the_body_is_cut)
 {
-	static const char body[] = PART("path", "a/b") PART("file", "one\r\ntwo\r\n--Xy\r\r\n\0end") "--XyZ--\r\n";
+	static const char body[] =
+		PART("path", "a/b") PART("file", "one\r\ntwo\r\n--Xy\r\r\n\0end") "--XyZ--\r\n";
 	static const char expected[] = "path=a/b;file=one\r\ntwo\r\n--Xy\r\r\n\0end;";
 
 	for (size_t cut = 0; cut < sizeof body; cut++) {
@@ -100,7 +101,8 @@ TEST(names_are_found_in_many_forms)
 
 TEST(a_body_may_have_a_preamble_an_epilogue_and_empty_parts)
 {
-	static const char body[] = "ignored --XyZ\r\n--XyZ \t\r\n\r\n\r\n" PART("e", "") "--XyZ--anything\r\n--XyZ\r\n";
+	static const char body[] =
+		"ignored --XyZ\r\n--XyZ \t\r\n\r\n\r\n" PART("e", "") "--XyZ--anything\r\n--XyZ\r\n";
 
 	ASSERT_EQ(parse(body, sizeof body - 1, 9), 1);
 	ASSERT_STR(told.text, "=;e=;");
@@ -125,24 +127,27 @@ TEST(broken_bodies_are_refused_or_not_complete)
 
 TEST(content_types_without_a_usable_boundary_are_refused)
 {
-	static const char *const bad[] = {"",
-					  "text/plain; boundary=x",
-					  "multipart/form-data",
-					  "multipart/form-data; charset=x",
-					  "multipart/form-data; boundary=",
-					  "multipart/form-data; boundary=\"\"",
-					  "multipart/form-data; boundary=\"x \"",
-					  "multipart/form-datax; boundary=x",
-					  "multipart/form-data; boundary=\x01",
-					  "multipart/form-data; boundary="
-					  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"};
+	static const char *const bad[] = {
+		"",
+		"text/plain; boundary=x",
+		"multipart/form-data",
+		"multipart/form-data; charset=x",
+		"multipart/form-data; boundary=",
+		"multipart/form-data; boundary=\"\"",
+		"multipart/form-data; boundary=\"x \"",
+		"multipart/form-datax; boundary=x",
+		"multipart/form-data; boundary=\x01",
+		("multipart/form-data; boundary="
+		 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")};
 
 	ASSERT_EQ(multipart_init(&parser, NULL, &events, &told), -EINVAL);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		ASSERT_EQ(multipart_init(&parser, bad[i], &events, &told), -EINVAL);
-	ASSERT_OK(multipart_init(&parser, "Multipart/Form-Data ; charset=utf-8; Boundary=\"a b\"", &events, &told));
+	ASSERT_OK(multipart_init(&parser, "Multipart/Form-Data ; charset=utf-8; Boundary=\"a b\"", &events,
+				 &told));
 }
 
 TESTS(RUN(parts_come_out_wherever_the_body_is_cut), RUN(what_only_looks_like_a_delimiter_is_data),
       RUN(names_are_found_in_many_forms), RUN(a_body_may_have_a_preamble_an_epilogue_and_empty_parts),
-      RUN(broken_bodies_are_refused_or_not_complete), RUN(content_types_without_a_usable_boundary_are_refused))
+      RUN(broken_bodies_are_refused_or_not_complete),
+      RUN(content_types_without_a_usable_boundary_are_refused))

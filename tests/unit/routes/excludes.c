@@ -47,4 +47,5 @@ TEST(next_refuses_what_it_could_not_leave_out)
 	ASSERT_STR(parse("excludes=a,,b", true), "a|b");
 }
 
-TESTS(RUN(entries_are_split_and_cleaned), RUN(what_climbs_is_refused), RUN(next_refuses_what_it_could_not_leave_out))
+TESTS(RUN(entries_are_split_and_cleaned), RUN(what_climbs_is_refused),
+      RUN(next_refuses_what_it_could_not_leave_out))

@@ -11,7 +11,8 @@ static const char *parse(const char *body)
 
 TEST(a_body_that_asks_for_nothing_is_fine)
 {
-	static const char *const bodies[] = {"", "no json", "null", "[]", "7", "{}", "{\"id\":\"\"}", "{\"id\":5,\"cwd\":[],\"env\":1}"};
+	static const char *const bodies[] = {
+		"", "no json", "null", "[]", "7", "{}", "{\"id\":\"\"}", "{\"id\":5,\"cwd\":[],\"env\":1}"};
 
 	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
 		ASSERT_TRUE(parse(bodies[i]) == NULL);
@@ -46,4 +47,5 @@ TEST(what_could_never_be_used_is_refused)
 	ASSERT_TRUE(parse("{\"env\":{\"A\":\"\\u0000\"}}") != NULL);
 }
 
-TESTS(RUN(a_body_that_asks_for_nothing_is_fine), RUN(fields_are_taken), RUN(what_could_never_be_used_is_refused))
+TESTS(RUN(a_body_that_asks_for_nothing_is_fine), RUN(fields_are_taken),
+      RUN(what_could_never_be_used_is_refused))
