@@ -235,7 +235,7 @@ describe('archives', { skip }, () => {
 	});
 
 	test('C068 C130 an archive larger than the disk of the sandbox fails and leaves the old tree', async (t) => {
-		const { json } = await call(`${base}/v1/sandbox`, 'POST', { body: JSON.stringify({ disk_mb: 64 }) });
+		const { json } = await call(`${base}/v1/sandbox`, 'POST', { body: JSON.stringify({ limits: { disk_mb: 64 } }) });
 		const { id } = json;
 		await out(id, 'cd /workspace; echo good > f');
 		const free = Number(await out(id, 'df --output=avail -B1 /workspace | tail -1'));
