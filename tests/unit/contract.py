@@ -65,7 +65,7 @@ def main(top):
     wrong = differences(routes, spec)
     if not wrong:
         check_that_it_can_fail(routes, spec)
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or None)
 
 
 main(sys.argv[1])
