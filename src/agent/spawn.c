@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -129,6 +130,7 @@ static int child(void *arg)
 
 	(void)setsid();
 	set_oom_score(OOM_SCORE_AGENT); /* our parent's: see spawn() */
+	(void)setpriority(PRIO_PROCESS, 0, 0); /* the agent's is the server's: see keeper/main.c */
 	b->step = SPAWN_CGROUP;
 	enter_cgroups(b);
 	if (b->error) return 127;

@@ -27,6 +27,12 @@ struct cgroup_backend {
 	int (*enable)(struct cgroups *c, struct err *e);
 	/* DIR_FDS are the sandbox's directories, as in tree_fds. */
 	int (*limit)(const int dir_fds[CGROUP_TREES], const struct limits *limits, struct err *e);
+	/*
+	 * Agents go before what they serve. In a group beside the sandboxes' they would get one share among many, and on a
+	 * processor where the others do not run next to nothing: seconds, until a woken agent ran. DIR_FDS is their group.
+	 */
+	unsigned agents_not_in; /* a tree that they stay out of; CGROUP_TREES: none */
+	void (*favour)(const int dir_fds[CGROUP_TREES]);
 	int (*delegate)(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e);
 	void (*usage)(const int dir_fds[CGROUP_TREES], struct usage *ret);
 	/* See cgroup_counters_open(): which tree, and the file in it. */

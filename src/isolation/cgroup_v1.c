@@ -9,11 +9,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "isolation/cgroup_backend.h"
+
+#define SHARES_OF_ONE 1024 /* an ordinary process, or group */
+#define SHARES_MAX    262144
 
 enum { PIDS, MEMORY, CPU };
 static const char *const controllers[CGROUP_TREES] = {[PIDS] = "pids", [MEMORY] = "memory", [CPU] = "cpu"};
@@ -28,8 +32,13 @@ static int v1_find(struct cgroups *c, struct err *e)
 
 static int v1_enable(struct cgroups *c, struct err *e)
 {
-	(void)c, (void)e;
-	return 0;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	/*
+	 * The kernel divides a group's weight among the processors by where its load is. All sandboxes together weigh as one
+	 * process on each; less, and a command that runs on a processor where the others do not waits there for seconds.
+	 */
+	return cgroup_write(c->tree_fds[CPU], "cpu.shares", MIN((uint64_t)MAX(processors, 1) * SHARES_OF_ONE, SHARES_MAX), e);
 }
 
 static int memory_limit(int dir_fd, uint64_t bytes, struct err *e)
@@ -53,6 +62,11 @@ static int v1_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits
 	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US, e);
 	if (r == 0 && quota_us) r = cgroup_write(dir_fds[CPU], "cpu.cfs_quota_us", quota_us, e);
 	return r;
+}
+
+static void v1_favour(const int dir_fds[CGROUP_TREES])
+{
+	(void)dir_fds; /* they run in the root of the cpu hierarchy, as the front does */
 }
 
 static int v1_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
@@ -92,6 +106,8 @@ const struct cgroup_backend cgroup_v1 = {
 	.find = v1_find,
 	.enable = v1_enable,
 	.limit = v1_limit,
+	.agents_not_in = CPU,
+	.favour = v1_favour,
 	.delegate = v1_delegate,
 	.usage = v1_usage,
 	.counters = {{MEMORY, "memory.oom_control"},

@@ -106,6 +106,11 @@ static int v2_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits
 	return r;
 }
 
+static void v2_favour(const int dir_fds[CGROUP_TREES])
+{
+	(void)cgroup_write(dir_fds[0], "cpu.weight", 10000, NULL);
+}
+
 static int v2_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
 {
 	/* What the kernel's manual names for delegation; the limits stay ours. */
@@ -132,6 +137,8 @@ const struct cgroup_backend cgroup_v2 = {
 	.find = v2_find,
 	.enable = v2_enable,
 	.limit = v2_limit,
+	.agents_not_in = CGROUP_TREES,
+	.favour = v2_favour,
 	.delegate = v2_delegate,
 	.usage = v2_usage,
 	.counters = {{0, "memory.events"}, {0, "memory.current"}, {0, "memory.stat"}, {0, "pids.events"}},

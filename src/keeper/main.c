@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 #include "config/config.h"
 #include "keeper/keeper.h"
 #include "loop/loop.h"
+
+#define PRIORITY (-5)
 
 /* Descriptors as `tombolo serve` numbers them; see cli/serve.c. */
 enum { LOCK_FD = 3, CONFIG_FD, SERVE_FD, FIRST_LISTEN_FD };
@@ -120,6 +123,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
 	program_raise_fd_limit();
+	/* Whoever serves all sandboxes goes before any of them. Front and agents inherit it, commands do not. */
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	/* Most of them wait for the kernel most of the time. */
 	(void)setenv("UV_THREADPOOL_SIZE", "8", 1);
 	if (settle(&config, argv[1], &settings, &e) < 0) fail(&e);

@@ -6,7 +6,7 @@
 #include "loop/loop.h"
 #include "wire/greeting.h"
 
-#define PACKETS_A_TURN 32 /* then the loop serves others first */
+#define PACKETS_A_TURN 8  /* then the loop serves others first */
 
 struct agent_link {
 	struct link *wire;
