@@ -41,22 +41,32 @@ static int limit_set(int fd, uint32_t project, uint64_t bytes, uint64_t inodes)
 	return syscall(SYS_quotactl_fd, fd, QCMD(Q_SETQUOTA, PRJQUOTA), project, &limits) < 0 ? -errno : 0;
 }
 
-static int project_give(int fd, uint32_t project)
-{
-	struct fsxattr attributes;
-
-	if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) < 0) return -errno;
-	attributes.fsx_projid = project;
-	attributes.fsx_xflags |= FS_XFLAG_PROJINHERIT;
-	return ioctl(fd, FS_IOC_FSSETXATTR, &attributes) < 0 ? -errno : 0;
-}
-
 static uint32_t project_of(int fd)
 {
 	struct fsxattr attributes;
 
 	if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) < 0) return 0;
 	return attributes.fsx_projid >= FIRST_OF_OURS ? attributes.fsx_projid : 0;
+}
+
+/*
+ * A directory that was made ahead of need has one already, for another limit: it keeps it, since what has
+ * been made below it has inherited it.
+ */
+static int project_give(int fd, uint32_t *ret_project)
+{
+	struct fsxattr attributes;
+	uint32_t project = project_of(fd);
+
+	if (!project) {
+		id_random(&project, sizeof project);
+		project = FIRST_OF_OURS | project >> 2;
+	}
+	*ret_project = project;
+	if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) < 0) return -errno;
+	attributes.fsx_projid = project;
+	attributes.fsx_xflags |= FS_XFLAG_PROJINHERIT;
+	return ioctl(fd, FS_IOC_FSSETXATTR, &attributes) < 0 ? -errno : 0;
 }
 
 static int data_open(int dir_fd)
@@ -76,9 +86,7 @@ static int project_make(const struct quota *q, int dir_fd, uint64_t bytes, int *
 		return err_set(e, -errno, "make a directory for a sandbox");
 	data_fd = data_open(dir_fd);
 	if (data_fd < 0) return err_set(e, -errno, "open a sandbox's directory");
-	id_random(&project, sizeof project);
-	project = FIRST_OF_OURS | project >> 2;
-	r = project_give(data_fd, project);
+	r = project_give(data_fd, &project);
 	if (r < 0) return err_set(e, r, "give a directory a project number");
 	r = limit_set(data_fd, project, bytes, quota_inodes(bytes));
 	if (r < 0) return err_set(e, r, "limit a project");
