@@ -260,7 +260,8 @@ static int on_hello(struct peer *p, const struct frame *f)
 		timer_stop(&p->hello_wait);
 	}
 	if (wire_agree(&m) < 0) {
-		/* The answer tells the other what we speak, so that it can say why there is no conversation. */
+		/* The answer tells the other what we speak, so that it can say why there is no conversation.
+		 */
 		answer_hello(p);
 		flush_outbox();
 		return -EPROTO;
@@ -409,6 +410,8 @@ int peers_open(int listen_fd, struct link *bond, struct link *front, const void 
 	peers.outbox = (struct packet){.bytes = outbox_room, .room = sizeof outbox_room};
 	peers.bond = peer_new(bond, STANDING_BOND);
 	if (front) (void)peer_new(front, STANDING_FRONT);
+	/* Not to be heard by them is told now, while somebody waits for how it went. */
+	if (peers.any_broken) return -ENOMEM;
 	peers.listener.on_event = on_connection;
 	(void)fd_set_nonblocking(listen_fd);
 	return watch_start(&peers.listener, listen_fd, EPOLLIN);

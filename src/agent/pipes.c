@@ -90,11 +90,15 @@ int process_pipes_make(struct process *p, const struct process_spec *spec, int t
 	return r < 0 ? err_set(e, r, "make the pipes of the command") : 0;
 }
 
-void process_pipes_watch(struct process *p)
+/* Before the start: a program whose output nobody hears would wait for ever once its pipe is full. */
+int process_pipes_watch(struct process *p, struct err *e)
 {
-	for (size_t i = 0; i < 2; i++) {
-		if (p->out[i].fd >= 0) (void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
+	int r = 0;
+
+	for (size_t i = 0; i < 2 && r == 0; i++) {
+		if (p->out[i].fd >= 0) r = watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
 	}
+	return r < 0 ? err_set(e, r, "wait for the output of the command") : 0;
 }
 
 static void close_output(struct output_pipe *o)

@@ -374,6 +374,7 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 
 	*ret_step = SPAWN_CLONE;
 	r = process_pipes_make(p, spec, theirs, e);
+	if (r == 0) r = process_pipes_watch(p, e);
 	if (r < 0) return r;
 	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, e);
 	if (r < 0) return r;
@@ -406,7 +407,6 @@ int process_start(const struct process_spec *spec, struct process **ret, enum sp
 	p->facts.started_ms = clock_wall_ms();
 	p->started_at = clock_ms();
 	if (spec->timeout_ms) timer_start(&p->deadline, spec->timeout_ms);
-	process_pipes_watch(p);
 	*ret = p;
 	return 0;
 }

@@ -48,7 +48,7 @@ void process_pipes_init(struct process *p);
  * a failure. */
 int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e);
 void process_pipes_close_theirs(int theirs[3]);
-void process_pipes_watch(struct process *p);
+int process_pipes_watch(struct process *p, struct err *e);
 void process_pipes_close(struct process *p);
 bool process_pipes_hold_output(const struct process *p); /* something lies in them */
 bool process_pipes_closed(const struct process *p);      /* those of output */
