@@ -159,18 +159,29 @@ void tell_processes(void)
 	fact_call("kill_all", kill(-1, 0));
 }
 
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* By name: kernels list them in different orders. */
 static void tell_mounts(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	char text[2048] = "", cgroups[16] = "none";
+	char text[64 * 65] = "", cgroups[16] = "none";
+	char dirs[64][64];
+	size_t count = 0, len = 0;
 	struct mntent *m;
 
-	while (mounts && (m = getmntent(mounts))) {
+	while (mounts && count < 64 && (m = getmntent(mounts))) {
 		if (strncmp(m->mnt_type, "cgroup", 6) == 0) (void)strcpy(cgroups, "mounted");
 		if (strncmp(m->mnt_dir, "/proc/", 6) == 0) continue; /* masks have facts of their own */
-		(void)sprintf(text + strlen(text), "%s%s", text[0] ? "," : "", m->mnt_dir);
+		(void)snprintf(dirs[count++], sizeof dirs[0], "%s", m->mnt_dir);
 	}
 	if (mounts) (void)endmntent(mounts);
+	qsort(dirs, count, sizeof dirs[0], compare);
+	for (size_t i = 0; i < count; i++)
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i ? "," : "", dirs[i]);
 	fact("mounts", "%s", text);
 	fact("cgroup_mounts", "%s", cgroups);
 }

@@ -129,12 +129,8 @@ static bool limits_are_idle(const struct run *r)
 
 static void assert_no_leaves(void)
 {
-	char path[128];
-	DIR *dir;
+	DIR *dir = rig_groups_open();
 
-	(void)snprintf(path, sizeof path, "/sys/fs/cgroup/pids/agent-rig-%d", (int)getpid());
-	dir = opendir(path);
-	ASSERT_TRUE(dir != NULL);
 	for (struct dirent *d; (d = readdir(dir));)
 		ASSERT_FALSE(d->d_type == DT_DIR && d->d_name[0] == 'x');
 	closedir(dir);

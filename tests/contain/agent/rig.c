@@ -17,19 +17,18 @@
 #include "base/fd.h"
 #include "unit.h"
 
-static const char *const hierarchies[] = {"pids", "memory", "cpu"}; /* in the order of enum limits_fd */
-
 struct rig rig;
 
 const char *rig_missing(void)
 {
-	char path[64];
+	static struct err e;
+	struct cgroups *cgroups;
+	char name[32];
 
 	if (geteuid() != 0) return "needs root";
-	for (size_t i = 0; i < 3; i++) {
-		(void)snprintf(path, sizeof path, "/sys/fs/cgroup/%s/tasks", hierarchies[i]);
-		if (access(path, W_OK) < 0) return "needs cgroup v1 hierarchies";
-	}
+	(void)snprintf(name, sizeof name, "rig-%d", (int)getpid());
+	if (cgroups_open(name, &cgroups, &e) < 0) return e.text;
+	(void)cgroups_free(cgroups);
 	return NULL;
 }
 
@@ -46,6 +45,19 @@ pid_t rig_agent(void)
 const char *rig_root(void)
 {
 	return rig.root;
+}
+
+DIR *rig_groups_open(void)
+{
+	const struct limits none = {0};
+	struct err e = ERR_NONE;
+	int fds[3];
+
+	/* What is there is taken over; only its descriptor is wanted. */
+	if (cgroup_make(rig.cgroups, RIG_RUN, &none, BASE_ID, fds, &e) < 0) fail_msg("%s", e.text);
+	for (size_t i = 1; i < 3; i++)
+		fd_close(fds[i]);
+	return fdopendir(fds[0]);
 }
 
 unsigned rig_limits_wanted(void)
@@ -142,7 +154,7 @@ static int make_listener(void)
 static void bind_agent(struct err *e)
 {
 	struct msg_bind m = {
-		.run = wire_text_of("abcdefgh"), .base_id = BASE_ID, .cookie = wire_text_of(COOKIE)};
+		.run = wire_text_of(RIG_RUN), .base_id = BASE_ID, .cookie = wire_text_of(COOKIE)};
 	int pair[2], fds[BIND_FDS];
 
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -169,10 +181,8 @@ void rig_open(void)
 
 	(void)snprintf(rig.dir, sizeof rig.dir, "/tmp/agent-rig-%d", (int)getpid());
 	ASSERT_OK(mkdir(rig.dir, 0700));
-	for (size_t i = 0; i < 3; i++) {
-		(void)snprintf(rig.groups[i], sizeof rig.groups[i], "/sys/fs/cgroup/%s/agent-rig-%d",
-			       hierarchies[i], (int)getpid());
-	}
+	(void)snprintf(path, sizeof path, "rig-%d", (int)getpid());
+	if (cgroups_open(path, &rig.cgroups, &e) < 0) fail_msg("%s", e.text);
 	(void)snprintf(path, sizeof path, "%s/image", rig.dir);
 	if (image_host_open(path, &rig.image, &e) < 0) fail_msg("%s", e.text);
 	rig.kit = SLOT_KIT_EMPTY;
@@ -191,22 +201,13 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 /* The hierarchies may hold a dying process for some more moments. */
-static void remove_group(const char *path)
+static void remove_groups(void)
 {
 	uint64_t until = clock_ms() + 5000;
-	struct dirent *d;
-	DIR *dir;
 
-	while ((dir = opendir(path)) && clock_ms() < until) {
-		while ((d = readdir(dir))) {
-			if (d->d_type == DT_DIR && d->d_name[0] == 'x')
-				(void)unlinkat(dirfd(dir), d->d_name, AT_REMOVEDIR);
-		}
-		closedir(dir);
-		if (rmdir(path) == 0) return;
+	while (cgroup_remove(rig.cgroups, RIG_RUN) == -EBUSY && clock_ms() < until)
 		(void)poll(NULL, 0, 5);
-	}
-	if (dir) closedir(dir);
+	rig.cgroups = cgroups_free(rig.cgroups);
 }
 
 void rig_close(void)
@@ -218,8 +219,7 @@ void rig_close(void)
 	while (wait(NULL) > 0)
 		continue;
 	slot_kit_done(&rig.kit);
-	for (size_t i = 0; i < 3; i++)
-		remove_group(rig.groups[i]);
+	remove_groups();
 	(void)nftw(rig.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 

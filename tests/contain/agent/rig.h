@@ -2,11 +2,11 @@
  * rig.h - plays the keeper and the front for one real agent in one real sandbox: zygote, slot, image,
  * cgroups.
  *
- * Needs root, and cgroup v1 hierarchies for memory, pids and cpu (the only kind the agent's tests make by
- * hand).
+ * Needs root and cgroups, v1 or v2.
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -54,6 +54,7 @@ pid_t rig_agent(void);                    /* as the host sees it */
 const char *rig_root(void);               /* "/proc/PID/root" of the agent */
 unsigned rig_limits_wanted(void);         /* how often the agent asked */
 unsigned rig_limits_idle(void);           /* how often it gave them back */
+DIR *rig_groups_open(void);               /* the directory with the leaf groups of commands */
 void rig_refuse_limits(const char *text); /* instead of giving them; NULL: give them again */
 
 /* Connects to the listening socket and says hello; NULL: the agent hung up on us. */

@@ -1,11 +1,13 @@
 /* rig_private.h - what rig.c (begin and end) and rig_talk.c (messages) share. */
 #pragma once
 
+#include "isolation/cgroup.h"
 #include "isolation/image_host.h"
 #include "isolation/slot.h"
 #include "rig.h"
 
 #define BASE_ID (1000000u * 1000)
+#define RIG_RUN "abcdefgh"
 #define COOKIE  "0123456789abcdef0123456789abcdef"
 #define WAIT_MS 20000
 
@@ -15,7 +17,7 @@ struct rig {
 	struct link *control, *bond, *front;
 	struct image image;
 	struct slot_kit kit;
-	char groups[3][96];
+	struct cgroups *cgroups;
 	int spawned, bound; /* what the answers said; 1 before */
 	char bound_text[256];
 	unsigned limits_wanted, limits_idle;

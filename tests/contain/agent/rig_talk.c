@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "rig_private.h"
@@ -116,7 +117,11 @@ static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds
 
 static void give_limits(void)
 {
-	struct msg_limits m = {.cgroup_version = 1, .text = wire_text_of("")};
+	struct msg_limits m = {.cgroup_version = (uint8_t)cgroups_version(rig.cgroups),
+			       .text = wire_text_of("")};
+	const struct limits none = {0};
+	struct err e = ERR_NONE;
+	size_t count = 0;
 	int fds[3];
 
 	rig.limits_wanted++;
@@ -126,18 +131,12 @@ static void give_limits(void)
 		ASSERT_OK(LINK_SEND(rig.bond, 0, limits, &m, NULL, 0));
 		return;
 	}
-	for (size_t i = 0; i < 3; i++) {
-		char path[sizeof rig.groups[0] + 16];
-
-		(void)mkdir(rig.groups[i], 0755);
-		(void)snprintf(path, sizeof path, "%.90s%s", rig.groups[i], i ? "/tasks" : "");
-		if (!i) ASSERT_OK(chown(path, BASE_ID, BASE_ID));
-		fds[i] = open(path, i ? O_WRONLY | O_CLOEXEC : O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		ASSERT_TRUE(fds[i] >= 0);
-	}
-	ASSERT_OK(LINK_SEND(rig.bond, 0, limits, &m, fds, 3));
-	for (size_t i = 0; i < 3; i++)
-		fd_close(fds[i]);
+	if (cgroup_make(rig.cgroups, RIG_RUN, &none, BASE_ID, fds, &e) < 0) fail_msg("%s", e.text);
+	for (; count < 3 && fds[count] >= 0; count++)
+		m.present |= 1u << count;
+	ASSERT_OK(LINK_SEND(rig.bond, 0, limits, &m, fds, count));
+	while (count--)
+		fd_close(fds[count]);
 }
 
 static int on_bond_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
