@@ -130,7 +130,7 @@ async function atStart({ program, name, error, n }) {
 			await judgeEnded(ended, state, name);
 		} else {
 			await worksAgain(server);
-			await server.stop();
+			await leavesNothing(server);
 		}
 		fired += said.text.includes('fired');
 	} catch (failure) {
@@ -158,6 +158,13 @@ test('at the start', { skip: why }, async (t) => {
 	}
 });
 
+/** What could not be removed is left to the next start, and to nobody after that. */
+async function leavesNothing(server) {
+	const left = await server.stop({ keep: true }).then(() => null, (error) => error);
+	if (left) await (await Server.start({ state: server.state })).stop({ keep: true });
+	rmSync(server.state, { recursive: true, force: true });
+}
+
 /** One server meets a handful of faults; what it left is told at its end. */
 async function whileServing(t, cases) {
 	const run = await start(['--orders', '4']);
@@ -177,7 +184,7 @@ async function whileServing(t, cases) {
 			}
 		});
 	}
-	await t.test(`nothing is left of ${cases.map(nameOf).join('; ')}`, () => run.server.stop());
+	await t.test(`nothing is left of ${cases.map(nameOf).join('; ')}`, () => leavesNothing(run.server));
 }
 
 test('while serving', { skip: why }, async (t) => {
