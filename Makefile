@@ -6,7 +6,7 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 MESON_FLAGS ?=
 
-.PHONY: build run test test-unit test-e2e test-sanitize fuzz bench fmt lint install clean setup
+.PHONY: build run test test-unit test-e2e test-sanitize test-faults test-vm soak fuzz bench fmt lint install clean setup
 
 build: ## The four programs, runnable as build/tombolo
 	@tools/setup build
@@ -31,6 +31,19 @@ test-e2e: build ## FILES="http exec" picks suites
 test-sanitize: ## Unit tests and a part of the e2e suites under ASan and UBSan
 	@tools/setup build run test
 	@tools/test-all sanitize
+
+test-faults: build ## Each system call of each program fails once: a sample, or all with FULL=1; SEED=, ONLY="keeper: openat"
+	@tools/setup run test
+	@tools/test-all faults
+
+soak: export SOAK_CYCLES ?= 10000
+soak: build ## Create, use, delete, kill: SOAK_CYCLES times; then nothing may have grown
+	@tools/setup run test
+	@tools/test-all soak
+
+test-vm: build ## Debian's kernel 6.1 with cgroup v2 in QEMU: contain tests and the whole server
+	@tools/setup run test
+	@tools/test-all vm
 
 fuzz: ## All fuzz targets, FUZZ_SECONDS together
 	@tools/setup build test
