@@ -142,7 +142,7 @@ TEST(a_timeout_is_told_with_what_was_observed)
 	ASSERT_EQ(log.end.code, 143);
 	ASSERT_EQ(log.end.signo, SIGTERM);
 	ASSERT_TRUE(log.end.timed_out);
-	m_deaf.timeout_ms = 100;
+	m_deaf.timeout_ms = 1500; /* by then the trap is set, also on a busy machine under sanitizers */
 	launch_well(&deaf, m_deaf);
 	rig_follow(&deaf_log, KIND_PROCESS, deaf.process_id, FOLLOW_LIVE, 0);
 	rig_until(run_ended, &deaf_log);
