@@ -222,19 +222,6 @@ TEST(a_keeper_that_is_killed_is_replaced_and_its_sandboxes_live_on)
 	rig_done(&r);
 }
 
-static void kill_everything(struct rig *r)
-{
-	pid_t keeper = rig_keeper(r), front = rig_child(keeper, "tombolo-front");
-
-	ASSERT_OK(kill(r->serve, SIGKILL));
-	ASSERT_OK(kill(keeper, SIGKILL));
-	ASSERT_OK(kill(front, SIGKILL));
-	ASSERT_EQ(waitpid(r->serve, NULL, 0), r->serve);
-	rig_forget_serve(r);
-	rig_wait_gone(keeper);
-	rig_wait_gone(front);
-}
-
 TEST(after_the_death_of_everything_the_next_start_takes_over_what_lives)
 {
 	char runs[1024] = "";
@@ -248,7 +235,7 @@ TEST(after_the_death_of_everything_the_next_start_takes_over_what_lives)
 	fd_close(rig_expect(&r, MSG_attached, NULL).fd);
 	fd_close(rig_expect(&r, MSG_attached, NULL).fd);
 	dead = (pid_t)rig_record_number(&r, "b", "pid ");
-	kill_everything(&r);
+	rig_kill_all(&r);
 	ASSERT_OK(kill(dead, SIGKILL));
 	rig_wait_gone(dead);
 	ASSERT_EQ(rig_start_and_list(&r, runs, sizeof runs), 1);

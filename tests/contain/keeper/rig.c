@@ -214,6 +214,19 @@ void rig_forget_serve(struct rig *r)
 	r->serve = 0;
 }
 
+void rig_kill_all(struct rig *r)
+{
+	pid_t keeper = rig_keeper(r), front = rig_child(keeper, "tombolo-front");
+
+	ASSERT_OK(kill(r->serve, SIGKILL));
+	ASSERT_OK(kill(keeper, SIGKILL));
+	ASSERT_OK(kill(front, SIGKILL));
+	ASSERT_EQ(waitpid(r->serve, NULL, 0), r->serve);
+	rig_forget_serve(r);
+	rig_wait_gone(keeper);
+	rig_wait_gone(front);
+}
+
 int rig_stop(struct rig *r)
 {
 	int status;
@@ -468,20 +481,29 @@ void rig_wait_gone(pid_t pid)
 	if (fd >= 0) wait_for_input(fd, "the end of a process");
 }
 
-/* The directories are called by their runs. */
-static void rig_read_record(const struct rig *r, const char *id, char *text, size_t size)
+void rig_read_log(const struct rig *r, char *text, size_t size)
 {
-	char path[512], line[160];
+	char path[128];
+
+	(void)snprintf(path, sizeof path, "%s/log", r->dir);
+	ASSERT_TRUE(fd_read_file(AT_FDCWD, path, text, size) >= 0);
+}
+
+/* The directories are called by their runs. */
+void rig_record_path(const struct rig *r, const char *id, char *path, size_t size)
+{
+	char text[2048], line[160];
 	struct dirent *entry;
 	bool found = false;
 	DIR *dir;
 
-	(void)snprintf(path, sizeof path, "%s/state/sandboxes", r->dir);
+	(void)snprintf(path, size, "%s/state/sandboxes", r->dir);
 	(void)snprintf(line, sizeof line, "\nid %s\n", id);
 	dir = opendir(path);
 	while (!found && (entry = readdir(dir))) {
-		(void)snprintf(path, sizeof path, "%s/state/sandboxes/%.64s/record", r->dir, entry->d_name);
-		found = entry->d_name[0] != '.' && fd_read_file(AT_FDCWD, path, text, size) > 0 && strstr(text, line);
+		(void)snprintf(path, size, "%s/state/sandboxes/%.64s/record", r->dir, entry->d_name);
+		found = entry->d_name[0] != '.' && fd_read_file(AT_FDCWD, path, text, sizeof text) > 0 &&
+		        strstr(text, line);
 	}
 	closedir(dir);
 	if (!found) fail_msg("there is no record of '%s'", id);
@@ -489,9 +511,10 @@ static void rig_read_record(const struct rig *r, const char *id, char *text, siz
 
 unsigned long long rig_record_number(const struct rig *r, const char *id, const char *name)
 {
-	char text[2048], *at;
+	char path[512], text[2048], *at;
 
-	rig_read_record(r, id, text, sizeof text);
+	rig_record_path(r, id, path, sizeof path);
+	ASSERT_TRUE(fd_read_file(AT_FDCWD, path, text, sizeof text) > 0);
 	at = strstr(text, name);
 	ASSERT_TRUE(at != NULL);
 	return strtoull(at + strlen(name), NULL, 10);

@@ -49,6 +49,9 @@ int rig_run(struct rig *r, const char *const *options, char *text, size_t size);
 /* It is dead and reaped already. */
 void rig_forget_serve(struct rig *r);
 
+/* SIGKILL for the server, its keeper and its front; agents live on. */
+void rig_kill_all(struct rig *r);
+
 /* SIGTERM, and waits. The exit status. */
 int rig_stop(struct rig *r);
 
@@ -81,5 +84,9 @@ pid_t rig_child(pid_t parent, const char *name);
 void rig_wait_gone(pid_t pid);
 pid_t rig_keeper(const struct rig *r);
 
-/* A line's value in the record of ID. */
+/* What the programs have logged so far. */
+void rig_read_log(const struct rig *r, char *text, size_t size);
+
+/* The file of the record of ID; and a line's value in it. */
+void rig_record_path(const struct rig *r, const char *id, char *path, size_t size);
 unsigned long long rig_record_number(const struct rig *r, const char *id, const char *name);
