@@ -299,24 +299,15 @@ static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 
 /* ---- once more ---- */
 
-#define RELEASE_TRIES   200
-#define RELEASE_WAIT_US 10000
-
 /*
- * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it.
- * A lease is given only while nobody else has the file open, and a device has.
+ * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it. A lease is
+ * given only while nobody else has the file open, and a device has.
  */
-static int wait_for_release(int fd)
+static int check_released(int fd)
 {
-	for (int i = 0; i < RELEASE_TRIES; i++) {
-		if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
-			(void)fcntl(fd, F_SETLEASE, F_UNLCK);
-			return 0;
-		}
-		if (errno != EAGAIN) return -errno;
-		(void)usleep(RELEASE_WAIT_US);
-	}
-	return -EBUSY;
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0) return errno == EAGAIN ? -EBUSY : -errno;
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	return 0;
 }
 
 /* Bit 0 of the superblock's s_state: it was unmounted. */
@@ -346,7 +337,7 @@ bool quota_image_is_in(int dir_fd)
 int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
 {
 	auto_close int fd = openat(dir_fd, DISK, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	int r = fd < 0 ? -errno : wait_for_release(fd);
+	int r = fd < 0 ? -errno : check_released(fd);
 
 	if (r < 0) return err_set(e, r, "open a sandbox's disk image");
 	r = mend(fd, e);

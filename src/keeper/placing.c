@@ -21,7 +21,9 @@
 #include "loop/loop.h"
 #include "wire/link.h"
 
-#define BIND_WAIT_MS 10000
+#define BIND_WAIT_MS   10000
+#define PLACE_RETRY_MS 10
+#define PLACE_TRIES    500
 
 /* ---- its files ---- */
 
@@ -134,12 +136,27 @@ static void bind_agent(struct sandbox *s)
 	sandbox_set_timer(s, on_bind_too_slow, BIND_WAIT_MS);
 }
 
+static void on_placed(void *ctx);
+
+static void begin_placing(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	sandbox_clear_timer(s);
+	s->place_tries++;
+	s->working++;
+	loop_work(s->keeper->loop, place, on_placed, s);
+}
+
 static void on_placed(void *ctx)
 {
 	struct sandbox *s = ctx;
 
 	s->working--;
 	if (s->state != SANDBOX_PLACING) ending_advance(s);
+	/* The tree is still being let go of. */
+	else if (s->work_err.code == -EBUSY && s->wakes && s->place_tries < PLACE_TRIES)
+		sandbox_set_timer(s, begin_placing, PLACE_RETRY_MS);
 	else if (s->work_err.code < 0) sandbox_refuse(s, &s->work_err);
 	else bind_agent(s);
 }
@@ -169,6 +186,6 @@ void sandbox_place(struct sandbox *s)
 	id_random(rec->cookie, sizeof rec->cookie);
 	sandbox_hold_agent(s, agent.pidfd);
 	sandbox_hold_bond(s, agent.bond_fd);
-	s->working++;
-	loop_work(k->loop, place, on_placed, s);
+	s->place_tries = 0;
+	begin_placing(s);
 }

@@ -63,6 +63,7 @@ struct sandbox {
 	bool silent;                    /* the front has its answer already: no `gone` */
 	bool keeps_tree;                /* ASLEEP is next, not the end */
 	bool wakes;                     /* on its way up from there */
+	unsigned place_tries;
 	bool tree_kept;                 /* what the last clearing did */
 	bool again;                     /* create it again when it is gone, as AGAIN_WISH */
 	struct wish again_wish;
