@@ -1,6 +1,7 @@
 #include "sandbox/agent_link.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "base/mem.h"
 #include "loop/loop.h"
@@ -165,6 +166,8 @@ static void on_broken(void *ctx)
 {
 	struct agent_link *l = ctx;
 
+	/* An agent that lives, because the fault was on our side, would never let us come to the end. */
+	(void)shutdown(link_fd(l->wire), SHUT_RDWR);
 	while (link_read(l->wire, PACKETS_A_TURN, on_agent_packet, l) == 0 && l->channels &&
 	       l->why == why_of(-EPIPE))
 		;
