@@ -108,8 +108,7 @@ static int become(const struct kit *kit, struct err *e)
 				    .root_tree_fd = kit->fds[BIND_ROOT_TREE],
 				    .usr_tree_fd = kit->fds[BIND_USR_TREE],
 				    .data_tree_fd = kit->fds[BIND_DATA_TREE],
-				    .filter = seccomp_sandbox_filter(),
-				    .cgroup_ns_shared = kit->flags & BIND_CGROUP_NS_SHARED};
+				    .filter = seccomp_sandbox_filter()};
 	int r = contain(&spec, e);
 
 	if (r < 0) return r;

@@ -2,10 +2,15 @@
  * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked
  * agents.
  *
- * Theory of operation: descriptor 3 is the keeper's control socket, 4 the program that makes archives. For each `spawn` we clone a child with
- * CLONE_PARENT (so it is the keeper's child) into new mount, pid, ipc and uts namespaces, and answer with its
- * pid. The child keeps nothing but its end of the bond and waits there (parked.c). We end when the keeper
- * does. What we touch is what each clone has to copy: little memory, few descriptors, no stdio.
+ * Theory of operation: descriptor 3 is the keeper's control socket, 4 the way home (below), 5 the program that makes
+ * archives. For each `spawn` we clone a child with CLONE_PARENT (so it is the keeper's child) into new mount, pid, ipc,
+ * uts and cgroup namespaces, and answer with its pid. The child keeps nothing but its end of the bond and waits there
+ * (parked.c). We end when the keeper does. What we touch is what each clone has to copy: little memory, few
+ * descriptors, no stdio.
+ *
+ * A cgroup namespace is rooted where its first process is born. We live in the group for agents in every hierarchy, so
+ * that none of them shows a path of the host, and in v1's cpu hierarchy each child goes home to the root
+ * (isolation/cgroup.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,20 +33,24 @@
 #include "wire/link.h"
 
 #define CONTROL_FD 3
-#define ARCHIVE_FD 4 /* the program tombolo-tar; may be missing */
+#define HOME_FD    4 /* cgroups_agents_home() */
+#define ARCHIVE_FD 5 /* the program tombolo-tar; may be missing */
 
 static struct link *control;
+static unsigned long cgroup_ns; /* CLONE_NEWCGROUP, or 0: cgroups_namespace_fits() denied it */
 
 /* The pid in the keeper's eyes, or -errno. In the child it does not return. */
 static int clone_parked(int bond_fd)
 {
 	long pid = syscall(SYS_clone,
-			   CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD,
+			   CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | cgroup_ns | SIGCHLD,
 			   NULL, NULL, NULL, NULL);
 
 	if (pid < 0) return -errno;
 	if (pid > 0) return (int)pid;
 	control = link_free(control);
+	(void)fd_write_all(HOME_FD, "0", 1); /* else it is slow beside busy sandboxes, and right */
+	(void)close(HOME_FD);
 	parked_run(bond_fd);
 }
 
@@ -121,10 +130,11 @@ int main(int argc, char **argv)
 {
 	struct err e = ERR_NONE;
 
-	if (argc != 2 || strcmp(argv[1], "zygote") != 0) {
+	if (argc < 2 || strcmp(argv[1], "zygote") != 0) {
 		err_say(&e, -EINVAL, "tombolo-agent is started by tombolo-keeper and is of no use by itself");
 		fail(&e);
 	}
+	if (argc > 2 && strcmp(argv[2], "cgroup-ns") == 0) cgroup_ns = CLONE_NEWCGROUP;
 	if (prepare(&e) < 0) fail(&e);
 	serve();
 	return 0;

@@ -237,11 +237,16 @@ int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e)
 
 	/* Back to back: the first attach may wait for the kernel's grace period, the others ride on it. */
 	for (unsigned i = 0; i < CGROUP_TREES && r == 0; i++)
-		if (dir_fds[i] >= 0 && i != c->backend->agents_not_in)
+		if (dir_fds[i] >= 0)
 			r = cgroup_write(dir_fds[i], "cgroup.procs", (uint64_t)pid, e);
 	if (r == 0) c->backend->favour(dir_fds);
 	dirs_close(dir_fds);
 	return r;
+}
+
+int cgroups_agents_home(const struct cgroups *c, struct err *e)
+{
+	return c->backend->agents_home(c, e);
 }
 
 int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,

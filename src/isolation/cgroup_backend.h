@@ -31,8 +31,9 @@ struct cgroup_backend {
 	 * Agents go before what they serve. In a group beside the sandboxes' they would get one share among many, and on a
 	 * processor where the others do not run next to nothing: seconds, until a woken agent ran. DIR_FDS is their group.
 	 */
-	unsigned agents_not_in; /* a tree that they stay out of; CGROUP_TREES: none */
 	void (*favour)(const int dir_fds[CGROUP_TREES]);
+	/* See cgroups_agents_home(). */
+	int (*agents_home)(const struct cgroups *c, struct err *e);
 	int (*delegate)(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e);
 	void (*usage)(const int dir_fds[CGROUP_TREES], struct usage *ret);
 	/* See cgroup_counters_open(): which tree, and the file in it. */

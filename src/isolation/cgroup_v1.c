@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -66,7 +67,19 @@ static int v1_limit(const int dir_fds[CGROUP_TREES], const struct limits *limits
 
 static void v1_favour(const int dir_fds[CGROUP_TREES])
 {
-	(void)dir_fds; /* they run in the root of the cpu hierarchy, as the front does */
+	/* Of the cpu group only the zygote is left, see below. */
+	(void)cgroup_write(dir_fds[CPU], "cpu.shares", SHARES_MAX, NULL);
+}
+
+/* The root of the cpu hierarchy, where the front runs, too. */
+static int v1_agents_home(const struct cgroups *c, struct err *e)
+{
+	char path[sizeof c->tree_paths[CPU] + sizeof "/tasks"];
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/tasks", c->tree_paths[CPU]);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? err_set(e, -errno, "open '%s'", path) : fd;
 }
 
 static int v1_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
@@ -106,8 +119,8 @@ const struct cgroup_backend cgroup_v1 = {
 	.find = v1_find,
 	.enable = v1_enable,
 	.limit = v1_limit,
-	.agents_not_in = CPU,
 	.favour = v1_favour,
+	.agents_home = v1_agents_home,
 	.delegate = v1_delegate,
 	.usage = v1_usage,
 	.counters = {{MEMORY, "memory.oom_control"},

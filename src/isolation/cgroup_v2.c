@@ -111,6 +111,15 @@ static void v2_favour(const int dir_fds[CGROUP_TREES])
 	(void)cgroup_write(dir_fds[0], "cpu.weight", 10000, NULL);
 }
 
+/* Where they were born. */
+static int v2_agents_home(const struct cgroups *c, struct err *e)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	(void)c;
+	return fd < 0 ? err_set(e, -errno, "open /dev/null") : fd;
+}
+
 static int v2_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
 {
 	/* What the kernel's manual names for delegation; the limits stay ours. */
@@ -137,8 +146,8 @@ const struct cgroup_backend cgroup_v2 = {
 	.find = v2_find,
 	.enable = v2_enable,
 	.limit = v2_limit,
-	.agents_not_in = CGROUP_TREES,
 	.favour = v2_favour,
+	.agents_home = v2_agents_home,
 	.delegate = v2_delegate,
 	.usage = v2_usage,
 	.counters = {{0, "memory.events"}, {0, "memory.current"}, {0, "memory.stat"}, {0, "pids.events"}},

@@ -22,8 +22,7 @@
  *     because that change drops the file capabilities, these are raised again. With uid 0 the mount "works",
  *     read-only.
  *   - pivot_root, not chroot: a chroot can be left, and it forbids user namespaces for ever.
- *   - The cgroup namespace is entered after the keeper chose our cgroup, else /proc/self/cgroup shows the
- *     host's path.
+ *   - The cgroup namespace comes from the clone, in the group for agents, else /proc/self/cgroup shows the host's path.
  *   - The mm was made under the initial user namespace and is not dumpable, so nobody inside may trace pid 1
  *     or look into /proc/1, whatever capabilities he has in his own namespace.
  *   - The filter comes last: it forbids most of the calls above.
@@ -268,8 +267,6 @@ static int names_set(const struct contain_spec *spec, struct err *e)
 {
 	size_t len = MIN(strlen(spec->run), (size_t)64);
 
-	if (!spec->cgroup_ns_shared && unshare(CLONE_NEWCGROUP) < 0)
-		return err_set(e, -errno, "enter a cgroup namespace");
 	if (sethostname(CONTAIN_HOST_NAME, strlen(CONTAIN_HOST_NAME)) < 0)
 		return err_set(e, -errno, "set the host name");
 	if (setdomainname(spec->run, len) < 0) return err_set(e, -errno, "set the domain name");

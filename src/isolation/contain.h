@@ -26,7 +26,6 @@ struct contain_spec {
 	int usr_tree_fd;  /* idmapped, read-only: goes to /usr; -1 when the image has its own */
 	int data_tree_fd; /* idmapped: a directory that holds upper/ and work/ */
 	const struct sock_fprog *filter; /* loaded last; see seccomp.h */
-	bool cgroup_ns_shared; /* no cgroup namespace of its own: what cgroups_namespace_fits() denied */
 };
 
 /* One name for all, so that the image's one /etc/hosts can resolve it: much software insists on that. */
@@ -34,7 +33,7 @@ struct contain_spec {
 
 /*
  * 0: this process is now uid 0 of the sandbox's user namespace, in all seven of its namespaces (mount, pid,
- * ipc and uts come from the clone), with the kept capabilities only, not dumpable, no_new_privs, under the
+ * ipc, uts and cgroup come from the clone), with the kept capabilities only, not dumpable, no_new_privs, under the
  * filter; cwd is "/". Negative: E names the step; the process is half contained and must exit.
  *
  * The image's root must hold the mount points dev, proc and run/shm (and usr, when USR_TREE_FD is given).

@@ -112,8 +112,7 @@ static void bind_agent(struct sandbox *s)
 		.run = wire_text_of(s->record.run),
 		.base_id = s->record.base_id,
 		.cookie = {.at = (const char *)s->record.cookie, .len = RECORD_COOKIE},
-		.flags = (kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0) |
-			 (cgroups_namespace_fits(s->keeper->cgroups) ? 0 : BIND_CGROUP_NS_SHARED),
+		.flags = kit->usr_tree_fd < 0 ? BIND_OWN_USR : 0,
 	};
 	int fds[BIND_FDS], count = 0;
 

@@ -50,17 +50,19 @@ static void end(struct zygote *z)
 
 static int start(struct zygote *z, struct err *e)
 {
-	static const char *const args[] = {"zygote", NULL};
+	const char *const args[] = {"zygote", cgroups_namespace_fits(z->cgroups) ? "cgroup-ns" : NULL, NULL};
 	struct err no_archives = ERR_NONE;
 	auto_close int tar_fd = program_open("tombolo-tar", &no_archives);
+	auto_close int home_fd = cgroups_agents_home(z->cgroups, e);
 	int ends[2], r;
 
 	/* Without archives a server still serves the rest. */
 	if (tar_fd < 0) log_event(LOG_ERROR, "no_archives", "why", no_archives.text, NULL);
+	if (home_fd < 0) return home_fd;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(e, -errno, "make a socket pair");
-	const int fds[] = {ends[1], tar_fd};
-	struct program p = {.name = "tombolo-agent", .args = args, .fds = fds, .fd_count = tar_fd < 0 ? 1 : 2};
+	const int fds[] = {ends[1], home_fd, tar_fd};
+	struct program p = {.name = "tombolo-agent", .args = args, .fds = fds, .fd_count = tar_fd < 0 ? 2 : 3};
 	r = program_start(&p, &z->pid, e);
 	fd_close(ends[1]);
 	if (r < 0) {

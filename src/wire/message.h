@@ -139,7 +139,6 @@ enum bind_fd { BIND_USERNS, BIND_NETNS, BIND_ROOT_TREE, BIND_USR_TREE, BIND_DATA
 
 enum bind_flag {
 	BIND_OWN_USR = 1,       /* the image has its own /usr: there is no BIND_USR_TREE among the descriptors */
-	BIND_CGROUP_NS_SHARED = 2,      /* no cgroup namespace: see cgroups_namespace_fits() */
 };
 
 /*

@@ -89,9 +89,10 @@ static void start_zygote(void)
 	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	rig.zygote = fork();
 	if (rig.zygote == 0) {
-		char *argv[] = {AGENT_PROGRAM, "zygote", NULL}, *env[] = {NULL};
+		char *argv[] = {AGENT_PROGRAM, "zygote", "cgroup-ns", NULL}, *env[] = {NULL};
+		int home = open("/dev/null", O_WRONLY);
 
-		if (dup2(pair[1], 3) < 0 || fd_set_cloexec(3, false) < 0) _exit(126);
+		if (dup2(pair[1], 3) < 0 || fd_set_cloexec(3, false) < 0 || dup2(home, 4) < 0) _exit(126);
 		execve(AGENT_PROGRAM, argv, env);
 		_exit(127);
 	}
