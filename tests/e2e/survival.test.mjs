@@ -8,18 +8,11 @@ import { Ticker, Typist, cutAtRandom } from './lib/tickers.mjs';
 const skip = cannotServe();
 const full = process.env.TOMBOLO_FULL === '1';
 const remove = (url, id) => call(`${url}/v1/sandbox/${id}`, 'DELETE');
-const serves = (url) => call(`${url}/health`).then(({ status }) => status === 200, () => false);
 
-/** Kills NAME of SERVER; resolves when another one is there and answers, with how long nobody did. */
+/** Kills NAME of SERVER; resolves when the next ones are there and answer, with how long that took. */
 async function kill(server, name) {
-	const old = programs(server.pid)[name];
 	const begin = performance.now();
-	process.kill(old, 'SIGKILL');
-	await eventually(() => {
-		const next = programs(server.pid)[name];
-		return next && next !== old;
-	}, `another ${name}`, 30_000);
-	await eventually(() => serves(server.url), 'it serves again', 30_000);
+	await server.killProgram(name);
 	return performance.now() - begin;
 }
 

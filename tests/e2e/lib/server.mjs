@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { call, eventually } from './client.mjs';
 
 const top = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 export const tombolo = resolve(process.env.TOMBOLO ?? join(top, 'build/tombolo'));
@@ -169,6 +170,21 @@ export class Server {
 
 		assertNothingLeft(this.state, mine);
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
+	}
+
+	/**
+	 * SIGKILL for one of its programs; resolves when another is there and serves. A keeper that dies costs its front, too:
+	 * the old one still ends what it has, so a connection of one's own asks whether the next one is there.
+	 */
+	async killProgram(name) {
+		const before = new Set(tree(this.pid));
+		const all = (program) => tree(this.pid).filter((pid) => procText(pid, 'cmdline').split('\0')[0].endsWith(program));
+		const isFresh = (program) => all(program).some((pid) => !before.has(pid));
+		const [keeper] = all('tombolo-keeper');
+		// The one that serves: an earlier one may still be ending what it has.
+		process.kill(name === 'tombolo-keeper' ? keeper : all(name).find((pid) => Number(statField(pid, 4)) === keeper), 'SIGKILL');
+		await eventually(() => isFresh(name) && isFresh('tombolo-front'), `another ${name}`, 30_000);
+		await eventually(() => call(`${this.url}/health`, 'GET', { headers: { Connection: 'close' } }).then(({ status }) => status === 200, () => false), 'it serves again', 30_000);
 	}
 
 	/** Ends it the hard way, with all that it started: what a power cut would do, short of the disk. */
