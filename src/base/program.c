@@ -30,7 +30,7 @@ void program_default_signals(void)
 
 /* The child's side; only calls that are safe between fork and exec of a program with threads. Returns what
  * failed. */
-static int become(const struct program *p, const char *path, char *const argv[], const int *fds)
+static int become(const struct program *p, int program_fd, char *const argv[], const int *fds)
 {
 	static char *const no_environment[] = {NULL};
 	int null_fd = open("/dev/null", O_RDWR);
@@ -54,7 +54,8 @@ static int become(const struct program *p, const char *path, char *const argv[],
 		return errno;
 	(void)setsid(); /* the terminal's signals are for `tombolo serve` alone */
 	if (chdir("/") < 0) return errno;
-	(void)execve(path, argv, no_environment);
+	/* By descriptor: the user that we became need not be able to reach the file, below root's home for instance. */
+	(void)syscall(SYS_execveat, program_fd, "", argv, no_environment, AT_EMPTY_PATH);
 	return errno;
 }
 
@@ -92,12 +93,16 @@ int program_open(const char *name, struct err *e)
 	return r < 0 ? err_set(e, -errno, "open %s", path) : r;
 }
 
-/* Copies above every number that the child will give away, so that no dup2() covers one that is still needed.
- */
+/* Above every number that the child will give away, so that no dup2() covers one that is still needed. */
+static int lift(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD + PROGRAM_FDS_MAX);
+}
+
 static int lift_fds(const struct program *p, int lifted[PROGRAM_FDS_MAX], struct err *e)
 {
 	for (size_t i = 0; i < p->fd_count; i++) {
-		lifted[i] = fcntl(p->fds[i], F_DUPFD_CLOEXEC, FIRST_FD + PROGRAM_FDS_MAX);
+		lifted[i] = lift(p->fds[i]);
 		if (lifted[i] < 0) {
 			int r = -errno;
 
@@ -126,15 +131,14 @@ static int await_exec(pid_t pid, int told_fd, const struct program *p, struct er
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 {
 	const char *argv[ARGS_MAX] = {p->name};
+	auto_close int program_fd = program_open(p->name, e);
 	int lifted[PROGRAM_FDS_MAX], told[2];
-	char path[PATH_MAX];
 	pid_t pid;
 	int r;
 
 	for (size_t i = 0; p->args && p->args[i] && i < ARGS_MAX - 2; i++)
 		argv[1 + i] = p->args[i];
-	r = find(p->name, path, e);
-	if (r < 0) return r;
+	if (program_fd < 0) return program_fd;
 	if (pipe2(told, O_CLOEXEC) < 0) return err_set(e, -errno, "run %s", p->name);
 	r = lift_fds(p, lifted, e);
 	if (r < 0) {
@@ -142,12 +146,11 @@ int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 		close(told[1]);
 		return r;
 	}
-	/* The told pipe is above them too, or the child's dup2() could hit it. */
-	int tell_fd = fcntl(told[1], F_DUPFD_CLOEXEC, FIRST_FD + PROGRAM_FDS_MAX);
+	auto_close int tell_fd = lift(told[1]), exec_fd = lift(program_fd);
 
 	pid = fork();
 	if (pid == 0) {
-		int code = become(p, path, (char *const *)argv, lifted);
+		int code = become(p, exec_fd, (char *const *)argv, lifted);
 
 		(void)!write(tell_fd, &code, sizeof code);
 		_exit(127);
@@ -155,7 +158,7 @@ int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 	r = pid < 0 ? err_set(e, -errno, "run %s", p->name) : 0;
 	for (size_t i = 0; i < p->fd_count; i++)
 		fd_close(lifted[i]);
-	fd_close(tell_fd);
+	tell_fd = fd_close(tell_fd);
 	close(told[1]);
 	if (r == 0) r = await_exec(pid, told[0], p, e);
 	close(told[0]);

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include <jansson.h>
 
@@ -181,6 +182,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "tombolo-front is started by tombolo-keeper, not by hand\n");
 		return 2;
 	}
+	(void)prctl(PR_SET_NAME, "tombolo-front");
 	config_init(&config);
 	if (read_config(args.config_fd, &config, &e) < 0) return fail(e.text);
 	if (!log_level_parse(config.log_level, &level) || take_settings(&config, &args, &settings) < 0)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,6 +121,7 @@ int main(int argc, char **argv)
 	if (config_read_fd(CONFIG_FD, &config, &e) < 0) fail(&e);
 	(void)log_level_parse(config.log_level, &level);
 	(void)log_start("keeper", level);
+	(void)prctl(PR_SET_NAME, "tombolo-keeper");
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
 	program_raise_fd_limit();
