@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#define REMOVE_TRIES 3
+
 int fd_close(int fd)
 {
 	close_at(&fd);
@@ -64,4 +66,13 @@ ssize_t fd_read_file(int dir_fd, const char *path, char *text, size_t size)
 	}
 	text[len] = '\0';
 	return (ssize_t)len;
+}
+
+int fd_remove(int dir_fd, const char *name, int flags)
+{
+	int r = -EIO;
+
+	for (int i = 0; i < REMOVE_TRIES && (r == -EIO || r == -EBUSY); i++)
+		r = unlinkat(dir_fd, name, flags) < 0 && errno != ENOENT ? -errno : 0;
+	return r;
 }

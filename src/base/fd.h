@@ -41,3 +41,6 @@ int fd_write_file(int dir_fd, const char *path, const char *text);
 
 /* Reads a small file into TEXT (always NUL-terminated, cut at SIZE-1). Length or -errno. */
 ssize_t fd_read_file(int dir_fd, const char *path, char *text, size_t size);
+
+/* unlinkat(), made again when it fails for no reason of the name's own. 0, also when there is none; or -errno. */
+int fd_remove(int dir_fd, const char *name, int flags);

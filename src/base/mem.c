@@ -1,8 +1,21 @@
 #include "base/mem.h"
 
+#include <errno.h>
+#include <unistd.h>
+
+static _Noreturn void fall(void)
+{
+	static const char why[] = ": out of memory\n";
+	const char *name = program_invocation_short_name;
+
+	(void)!write(STDERR_FILENO, name, strlen(name));
+	(void)!write(STDERR_FILENO, why, sizeof why - 1);
+	abort();
+}
+
 static void *must(void *p)
 {
-	if (!p) abort();
+	if (!p) fall();
 	return p;
 }
 

@@ -17,8 +17,9 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define FIRST_FD 3
-#define ARGS_MAX 32
+#define FIRST_FD     3
+#define ARGS_MAX     32
+#define SIGNAL_TRIES 3
 
 void program_default_signals(void)
 {
@@ -164,6 +165,22 @@ int program_start(const struct program *p, pid_t *ret_pid, struct err *e)
 	close(told[0]);
 	if (r == 0) *ret_pid = pid;
 	return r;
+}
+
+int program_signal(pid_t pid, int signo)
+{
+	int r = -EPERM;
+
+	for (int i = 0; i < SIGNAL_TRIES && r == -EPERM; i++)
+		r = kill(pid, signo) < 0 ? -errno : 0;
+	return r;
+}
+
+void program_end(pid_t pid)
+{
+	if (program_signal(pid, SIGKILL) < 0) return;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 void program_raise_fd_limit(void)

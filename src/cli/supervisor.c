@@ -139,7 +139,7 @@ static void stop(struct supervisor *s)
 		s->done = true;
 		return;
 	}
-	(void)kill(s->keeper, SIGTERM);
+	(void)program_signal(s->keeper, SIGTERM);
 	s->due_ms = clock_ms() + STOP_PATIENCE_MS;
 }
 
@@ -161,7 +161,7 @@ static void on_due(struct supervisor *s)
 	}
 	(void)fputs("tombolo: the keeper does not end, killing it; the next start clears what it leaves\n",
 		    stderr);
-	(void)kill(s->keeper, SIGKILL);
+	(void)program_signal(s->keeper, SIGKILL);
 	s->due_ms = 0;
 }
 

@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "isolation/cgroup_backend.h"
 
 #define AGENTS    "_agents"
@@ -175,7 +176,7 @@ struct cgroups *cgroups_free(struct cgroups *c)
 		char path[sizeof c->tree_paths[i] + sizeof c->name + 1];
 
 		if (c->tree_fds[i] < 0) continue;
-		(void)unlinkat(c->tree_fds[i], AGENTS, AT_REMOVEDIR);
+		(void)fd_remove(c->tree_fds[i], AGENTS, AT_REMOVEDIR);
 		(void)close(c->tree_fds[i]);
 		(void)snprintf(path, sizeof path, "%s/%s", c->tree_paths[i], c->name);
 		(void)rmdir(path); /* refuses while sandboxes live in it: that is what we want */
@@ -308,7 +309,7 @@ static void processes_kill(int dir_fd)
 	if (!procs) return;
 	(void)take_fd(&fd);
 	while (fscanf(procs, "%ld", &pid) == 1)
-		if (pid > 1) (void)kill((pid_t)pid, SIGKILL);
+		if (pid > 1) (void)program_signal((pid_t)pid, SIGKILL);
 	(void)fclose(procs);
 }
 
@@ -320,7 +321,7 @@ static void leaf_remove(int dir_fd, const char *name, void *ctx)
 	if (fd < 0) return;
 	(void)cgroup_children(fd, leaf_remove, NULL);
 	processes_kill(fd);
-	(void)unlinkat(dir_fd, name, AT_REMOVEDIR);
+	(void)fd_remove(dir_fd, name, AT_REMOVEDIR);
 }
 
 static int tree_remove(int tree_fd, const char *id)
@@ -335,7 +336,7 @@ static int tree_remove(int tree_fd, const char *id)
 	(void)fd_write_file(fd, "cgroup.kill", "1");
 	(void)cgroup_children(fd, leaf_remove, NULL);
 	processes_kill(fd);
-	return unlinkat(tree_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+	return fd_remove(tree_fd, id, AT_REMOVEDIR);
 }
 
 int cgroup_remove(struct cgroups *c, const char *id)

@@ -62,8 +62,8 @@ int quota_try(const struct quota *q, quota_use *use, uint64_t bytes, struct err 
 	if (r < 0) return err_set(e, r, "make a directory for a trial");
 	r = use(q, dir_fd, bytes, e);
 	for (unsigned i = 0; i < ARRAY_LEN(leavings); i++)
-		if (unlinkat(dir_fd, leavings[i], 0) < 0) (void)unlinkat(dir_fd, leavings[i], AT_REMOVEDIR);
-	(void)unlinkat(q->images_fd, name, AT_REMOVEDIR);
+		if (fd_remove(dir_fd, leavings[i], 0) < 0) (void)fd_remove(dir_fd, leavings[i], AT_REMOVEDIR);
+	(void)fd_remove(q->images_fd, name, AT_REMOVEDIR);
 	return r;
 }
 
@@ -181,10 +181,11 @@ static int allow_overlay_again(int data_fd)
 {
 	static const char *const marks[] = {"work/work/incompat/volatile", "work/work/incompat"};
 
-	if (unlinkat(data_fd, "work/work/incompat/volatile/dirty", 0) < 0 && errno != ENOENT) return -errno;
-	for (unsigned i = 0; i < ARRAY_LEN(marks); i++)
-		if (unlinkat(data_fd, marks[i], AT_REMOVEDIR) < 0 && errno != ENOENT) return -errno;
-	return 0;
+	int r = fd_remove(data_fd, "work/work/incompat/volatile/dirty", 0);
+
+	for (unsigned i = 0; i < ARRAY_LEN(marks) && r == 0; i++)
+		r = fd_remove(data_fd, marks[i], AT_REMOVEDIR);
+	return r;
 }
 
 int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)

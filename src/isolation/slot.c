@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -31,6 +32,10 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "base/program.h"
+
+#define HOME_TRIES 3
 
 /* ---- the user namespace ---- */
 
@@ -96,7 +101,7 @@ static int userns_make(uint32_t base_id, int *ret_fd, struct err *e)
 
 	if (pid < 0) return err_set(e, -errno, "make a user namespace");
 	r = helper_userns_open(pid, base_id, ret_fd, e);
-	(void)kill(pid, SIGKILL);
+	(void)program_signal(pid, SIGKILL);
 	/* It lives on our stack: we may not return before it is gone. */
 	while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {
 	}
@@ -143,6 +148,15 @@ static int netns_furnish(uint32_t base_id, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* A thread of the keeper that stays in a stranger's network would do its later work there. */
+static void come_home(int netns_fd)
+{
+	for (int i = 0; i < HOME_TRIES; i++)
+		if (setns(netns_fd, CLONE_NEWNET) == 0) return;
+	log_event(LOG_ERROR, "stranded", "why", strerror(errno), "where", "in a sandbox's network", NULL);
+	abort();
+}
+
 static int netns_make(uint32_t base_id, int *ret_fd, struct err *e)
 {
 	auto_close int home_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -151,8 +165,7 @@ static int netns_make(uint32_t base_id, int *ret_fd, struct err *e)
 	if (home_fd < 0) return err_set(e, -errno, "open our own network namespace");
 	if (unshare(CLONE_NEWNET) < 0) return err_set(e, -errno, "make a network namespace");
 	r = netns_furnish(base_id, ret_fd, e);
-	/* A thread of the keeper that stays in a stranger's network would do its later work there. */
-	if (setns(home_fd, CLONE_NEWNET) < 0) abort();
+	come_home(home_fd);
 	return r;
 }
 

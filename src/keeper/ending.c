@@ -1,8 +1,9 @@
 /*
  * ending.c - the way down: kill the agent, wait for its death, then remove cgroups, tree and socket, then tell the front.
  *
- * DYING ends when the agent is dead and no work of ours runs any more; CLEARING is one work, repeated while the kernel is
- * still taking the processes out of their cgroups. Only after it are the ids free for another sandbox.
+ * DYING ends when the agent is dead and no work of ours runs any more; CLEARING is one work, repeated while any part of it
+ * fails: mostly the kernel is still taking the processes out of their cgroups. What cannot be cleared in CLEAR_TRIES is told,
+ * and left to the next start's sweep. Only after it are the ids free for another sandbox.
  */
 #include "keeper/ending.h"
 
@@ -81,45 +82,60 @@ static void drop_disk(struct sandbox *s)
 	trash_close(k->trash, take_fd(&s->slot.disk_fd));
 }
 
-/* On a work thread, like clear(). */
-static void record_sleep(struct sandbox *s)
+/* On a work thread, like clear(). A record that still names its agent is swept as one whose agent died: it sleeps then, too. */
+static int record_sleep(struct sandbox *s, struct err *e)
 {
 	auto_close int dir_fd = sandbox_open_dir(s);
-	int r;
 
 	s->record.asleep = true;
-	r = dir_fd < 0 ? err_set(&s->work_err, dir_fd, "open the sandbox's directory")
-	               : record_write(dir_fd, &s->record, &s->work_err);
-	/* A record that still names its agent is swept as one whose agent died: it sleeps then, too. */
-	s->work_err.code = r;
+	return dir_fd < 0 ? err_set(e, dir_fd, "open the sandbox's directory") : record_write(dir_fd, &s->record, e);
 }
 
-/* On a work thread. */
+static int clear_cgroups(struct sandbox *s, struct err *e)
+{
+	int r = cgroup_remove(s->keeper->cgroups, s->record.run);
+
+	return r < 0 && r != -ENOENT ? err_set(e, r, "remove the cgroups") : 0;
+}
+
+static int clear_socket(struct sandbox *s, struct err *e)
+{
+	int r = s->record.base_id ? state_socket_unlink(&s->keeper->state, s->record.base_id) : 0;
+
+	return r < 0 ? err_set(e, r, "remove the agent's socket") : 0;
+}
+
+static int clear_tree(struct sandbox *s, struct err *e)
+{
+	struct keeper *k = s->keeper;
+	int r;
+
+	/* A tree that is kept is written, in its own time, by the kernel. */
+	if (s->tree_kept) {
+		trash_close(k->trash, take_fd(&s->slot.disk_fd));
+		return record_sleep(s, e);
+	}
+	drop_disk(s);
+	r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
+	/* Never used: the sandbox ended before its directory was moved into place. */
+	if (r == 0 && s->slot.spare[0]) r = trash_put(k->trash, k->state.spare_fd, s->slot.spare);
+	return r < 0 ? err_set(e, r, "move the tree to the trash") : 0;
+}
+
+/* On a work thread. Each part may find that an earlier try has done it. */
 static void clear(void *ctx)
 {
 	struct sandbox *s = ctx;
-	struct keeper *k = s->keeper;
-	int r = cgroup_remove(k->cgroups, s->record.run);
+	struct err *e = &s->work_err;
+	int r = clear_cgroups(s, e);
 
-	if (r == -EBUSY && s->clear_tries < CLEAR_TRIES) {
-		s->work_err.code = r;
-		return;
-	}
-	s->work_err = ERR_NONE;
-	if (r < 0 && r != -ENOENT) (void)err_set(&s->work_err, r, "remove the cgroups");
+	/* Nothing is taken from under processes that may still live. */
+	if (r < 0 && s->clear_tries < CLEAR_TRIES) return;
+	*e = ERR_NONE;
 	slot_close(&s->slot);
-	/* A tree that is kept is written, in its own time, by the kernel. */
-	if (s->tree_kept) trash_close(k->trash, take_fd(&s->slot.disk_fd));
-	else drop_disk(s);
-	if (s->record.base_id) state_socket_unlink(&k->state, s->record.base_id);
-	if (s->tree_kept) {
-		record_sleep(s);
-	} else {
-		r = trash_put(k->trash, k->state.sandboxes_fd, s->record.run);
-		if (r < 0) (void)err_set(&s->work_err, r, "move the tree to the trash");
-	}
-	/* Never used: the sandbox ended before its directory was moved into place. */
-	if (s->slot.spare[0]) (void)trash_put(k->trash, k->state.spare_fd, s->slot.spare);
+	(void)clear_socket(s, e);
+	(void)clear_tree(s, e);
+	if (r < 0) (void)clear_cgroups(s, e);
 }
 
 static void begin_clearing(void *ctx)
@@ -157,7 +173,7 @@ static void on_cleared(void *ctx)
 	bool again = s->again;
 
 	s->working--;
-	if (s->work_err.code == -EBUSY) {
+	if (s->work_err.code < 0 && s->clear_tries < CLEAR_TRIES) {
 		sandbox_set_timer(s, begin_clearing, CLEAR_RETRY_MS);
 		return;
 	}

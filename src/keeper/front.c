@@ -48,9 +48,7 @@ static void end(struct front *f)
 	if (!f->link) return;
 	f->watch = watch_free(f->watch);
 	f->link = link_free(f->link);
-	(void)kill(f->pid, SIGKILL);
-	while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	program_end(f->pid);
 }
 
 static void lose(struct front *f)
@@ -245,7 +243,7 @@ void front_stop(struct front *f, uint64_t patience_ms, on_front_stopped *on_stop
 		loop_defer(f->keeper->loop, on_nothing_to_stop, f);
 		return;
 	}
-	(void)kill(f->pid, SIGTERM);
+	(void)program_signal(f->pid, SIGTERM);
 	timer_set(f->timer, patience_ms);
 }
 

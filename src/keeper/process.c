@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
+
+#define KILL_TRIES 3
 
 /* <sys/pidfd.h> is younger than the C libraries we build with. */
 static int open_pid(pid_t pid)
@@ -61,7 +64,9 @@ uint64_t process_start(pid_t pid)
 
 void process_kill(int pidfd)
 {
-	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	for (int i = 0; i < KILL_TRIES; i++)
+		if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0 || errno == ESRCH) return;
+	log_event(LOG_ERROR, "agent_not_killed", "why", strerror(errno), NULL);
 }
 
 void process_reap(int pidfd)

@@ -85,10 +85,10 @@ int state_socket_connect(const struct state *s, uint32_t base_id)
 	return take_fd(&fd);
 }
 
-void state_socket_unlink(const struct state *s, uint32_t base_id)
+int state_socket_unlink(const struct state *s, uint32_t base_id)
 {
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%08x.sock", base_id);
-	(void)unlinkat(s->run_fd, name, 0);
+	return fd_remove(s->run_fd, name, 0);
 }

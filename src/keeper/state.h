@@ -29,4 +29,4 @@ int state_open(const char *path, struct state *ret, struct err *e);
  */
 int state_socket_bind(const struct state *s, uint32_t base_id);
 int state_socket_connect(const struct state *s, uint32_t base_id);
-void state_socket_unlink(const struct state *s, uint32_t base_id);
+int state_socket_unlink(const struct state *s, uint32_t base_id); /* 0 or -errno */

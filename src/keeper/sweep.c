@@ -109,7 +109,7 @@ static void sweep_socket(struct keeper *k, const char *name)
 	if (base_id) keeper_each(k, each_compare, &unknown);
 	if (base_id && !unknown) return;
 	if (base_id) kill_listener(&k->state, base_id);
-	(void)unlinkat(k->state.run_fd, name, 0);
+	(void)fd_remove(k->state.run_fd, name, 0);
 }
 
 /* ---- cgroups without a sandbox ---- */
@@ -134,7 +134,7 @@ static void sweep_cgroup(const char *run, void *ctx)
 
 	keeper_each(k, each_compare_run, &search);
 	if (search.found) return;
-	for (int i = 0; i < CGROUP_TRIES && r == -EBUSY; i++) {
+	for (int i = 0; i < CGROUP_TRIES && r < 0 && r != -ENOENT; i++) {
 		if (i) (void)usleep(CGROUP_WAIT_US);
 		r = cgroup_remove(k->cgroups, run);
 	}

@@ -26,6 +26,7 @@
 #include "base/mem.h"
 
 #define DEPTH_MAX 32
+#define TRIES     3 /* rounds in which nothing goes, before that is told; or attempts to read a directory */
 
 struct closing {
 	struct closing *next;
@@ -110,7 +111,7 @@ static bool is_empty(int trash_fd)
 	bool empty = true;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-	if (!dir) return true;
+	if (!dir) return false;
 	(void)take_fd(&fd);
 	while (empty && (entry = readdir(dir)))
 		empty = is_dots(entry->d_name);
@@ -118,16 +119,18 @@ static bool is_empty(int trash_fd)
 	return empty;
 }
 
-/* In rounds, because deep trees come back as new entries. */
-static void empty_trash(struct trash *t)
+/* In rounds, because deep trees come back as new entries, and because what failed once may work now. Whether all is gone. */
+static bool empty_trash(struct trash *t)
 {
-	do {
+	for (int idle = 0; idle < TRIES && !atomic_load(&t->ending); idle++) {
 		int fd = openat(t->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		t->progress = 0;
-		if (fd < 0) return;
-		empty_dir(t, fd, 0);
-	} while (t->progress && !atomic_load(&t->ending));
+		if (fd >= 0) empty_dir(t, fd, 0);
+		if (is_empty(t->fd)) return true;
+		if (t->progress) idle = -1;
+	}
+	return false;
 }
 
 static void close_all(struct closing *first)
@@ -153,6 +156,7 @@ static void *run(void *ctx)
 {
 	struct trash *t = ctx;
 	struct closing *closing;
+	bool emptied;
 
 	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
 	atomic_store(&t->tid, gettid());
@@ -170,10 +174,10 @@ static void *run(void *ctx)
 		closing = take_ptr(t->closing);
 		pthread_mutex_unlock(&t->lock);
 		close_all(closing);
-		empty_trash(t);
+		emptied = empty_trash(t);
 		pthread_mutex_lock(&t->lock);
 		/* What came meanwhile has a round of its own before it. */
-		if (!t->again && !atomic_load(&t->ending) && !is_empty(t->fd))
+		if (!emptied && !t->again && !atomic_load(&t->ending))
 			log_event(LOG_WARN, "trash_stays", NULL);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -236,7 +240,7 @@ int trash_put(struct trash *t, int dir_fd, const char *name)
 	return 0;
 }
 
-void trash_put_all(struct trash *t, int dir_fd)
+static void put_all(struct trash *t, int dir_fd)
 {
 	auto_close int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
@@ -248,6 +252,12 @@ void trash_put_all(struct trash *t, int dir_fd)
 		if (!is_dots(entry->d_name)) (void)trash_put(t, dir_fd, entry->d_name);
 	}
 	closedir(dir);
+}
+
+void trash_put_all(struct trash *t, int dir_fd)
+{
+	for (int i = 0; i < TRIES && !is_empty(dir_fd); i++)
+		put_all(t, dir_fd);
 }
 
 struct trash *trash_free(struct trash *t, uint64_t ms)

@@ -44,8 +44,7 @@ static void end(struct zygote *z)
 	if (!z->link) return;
 	z->watch = watch_free(z->watch);
 	z->link = link_free(z->link);
-	(void)kill(z->pid, SIGKILL);
-	(void)waitpid(z->pid, NULL, 0);
+	program_end(z->pid);
 }
 
 static int start(struct zygote *z, struct err *e)
