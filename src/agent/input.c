@@ -7,6 +7,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
+#define WRITE_TRIES 3 /* when each gives an error that does not say that nobody reads */
+
 struct input_part {
 	struct input_part *next;
 	struct input_source *source; /* NULL: it left */
@@ -77,19 +79,28 @@ static ssize_t write_once(struct input *in, const void *bytes, size_t len)
 	return n < 0 ? -errno : n;
 }
 
+/* Whether what ERROR prevented may work later. */
+static bool is_worth_a_try(struct input *in, ssize_t error)
+{
+	if (error == -EAGAIN) return true;
+	if (error != -EPIPE) in->lost = ++in->failures == WRITE_TRIES;
+	return error != -EPIPE && !in->lost;
+}
+
 static void write_queue(struct input *in)
 {
 	while (in->queue.len) {
 		ssize_t n = write_once(in, in->queue.data, in->queue.len);
 
-		if (n == -EAGAIN) {
-			if (in->watch.fd < 0) (void)watch_start(&in->watch, in->fd, EPOLLOUT);
+		if (n < 0 && is_worth_a_try(in, n)) {
+			if (in->watch.fd < 0) watch_insist(&in->watch, in->fd, EPOLLOUT);
 			return;
 		}
 		if (n < 0) {
 			lose(in);
 			return;
 		}
+		in->failures = 0;
 		buf_take(&in->queue, (size_t)n);
 		taken(in, (size_t)n);
 	}

@@ -27,6 +27,8 @@ struct input {
 	struct buf queue;
 	struct input_part *first, **last; /* whose bytes lie in the queue */
 	bool ending;                      /* close it once the queue is empty */
+	unsigned failures;                /* to write, since the last success */
+	bool lost;                        /* some could not be written, though somebody read */
 };
 
 /* Holds CAP bytes at most. Set FD when there is one; it is ours from then on. */

@@ -20,6 +20,7 @@
 #include "wire/message.h"
 
 #define READS_A_TURN 4    /* of one pipe: others have a right to their turn */
+#define READ_TRIES   3    /* of one pipe that gives errors, one after the other */
 #define TTY_FULL     2048 /* a terminal never gives more than 4 KiB at once: with this much there may be more */
 
 static void on_output_ready(struct watch *w, uint32_t events);
@@ -174,6 +175,20 @@ static size_t room_of(const struct process *p)
 	return waited ? MIN(room, WIRE_DATA_MAX) : WIRE_DATA_MAX;
 }
 
+/* A terminal that nobody holds any more says so by an error. */
+static bool is_hang_up(const struct output_pipe *o, ssize_t error)
+{
+	return error == -EIO && o->process->facts.kind == KIND_TERMINAL && is_finished(o);
+}
+
+/* The next event brings another try. What cannot be read in the end is told to be lost. As read_once(). */
+static int note_failure(struct output_pipe *o)
+{
+	if (++o->failures < READ_TRIES) return 0;
+	o->process->facts.bytes_lost = true;
+	return -1;
+}
+
 /* Reads once. 1: there may be more; 0: not now; negative: the pipe is at its end. */
 static int read_once(struct output_pipe *o)
 {
@@ -189,7 +204,9 @@ static int read_once(struct output_pipe *o)
 	}
 	n = log_read(&p->log, o->fd, o->stream, room, parts);
 	if (n == -EAGAIN || n == -ENOMEM) return 0;
+	if (n < 0 && !is_hang_up(o, n)) return note_failure(o);
 	if (n <= 0) return -1;
+	o->failures = 0;
 	o->owed -= MIN(o->owed, (size_t)n);
 	if (p->reaped) p->quiet_from = clock_ms();
 	if (p->client) p->client->on_output(p->client, o->stream, parts);
@@ -244,9 +261,8 @@ void process_resume(struct process *p)
 	p->drain_until += waited;
 	p->quiet_from += waited;
 	for (size_t i = 0; i < 2; i++) {
-		if (p->out[i].fd >= 0 && p->out[i].watch.fd < 0) {
-			(void)watch_start(&p->out[i].watch, p->out[i].fd, EPOLLIN);
-		}
+		if (p->out[i].fd >= 0 && p->out[i].watch.fd < 0)
+			watch_insist(&p->out[i].watch, p->out[i].fd, EPOLLIN);
 	}
 	process_check_end(p);
 }

@@ -100,6 +100,8 @@ static void end(struct process *p)
 	p->facts.ended_ms = clock_wall_ms();
 	p->facts.duration_ms = clock_ms() - p->started_at;
 	p->facts.bytes = p->log.total;
+	/* A terminal that was hung up takes no keys, and says so by an error. */
+	p->facts.bytes_lost |= p->in.lost && p->facts.kind != KIND_TERMINAL;
 	p->facts.left_running = tree_remove(&p->tree) ? 0 : tree_count(&p->tree);
 	if (client) client->on_end(client, p);
 	if (p->facts.kind == KIND_TERMINAL) process_pipes_close(p);

@@ -93,6 +93,7 @@ struct process_facts {
 	enum process_kind kind;
 	pid_t pid;
 	bool ended, timed_out, cancelled;
+	bool bytes_lost; /* of its input or output: they could not be written or read */
 	int code, signo;               /* code = 128 + signo for a death by signal */
 	uint64_t started_ms, ended_ms; /* wall clock */
 	uint64_t duration_ms, cpu_ms, max_memory, bytes;

@@ -14,6 +14,7 @@ struct output_pipe {
 	struct watch watch;
 	uint8_t stream;
 	size_t owed; /* bytes that lay in it when the leader died and are not read yet */
+	unsigned failures; /* to read it, since the last success */
 };
 
 struct process {

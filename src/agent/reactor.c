@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/mem.h"
 
-#define BATCH 16
+#define BATCH    16
+#define AGAIN_MS 10 /* until the kernel is asked again for what it refused */
 
 static struct {
 	int epoll_fd;
@@ -18,6 +20,8 @@ static struct {
 	void (*on_children)(void);
 	void (*on_turn)(void);
 	struct timer *timers; /* sorted: the next one first */
+	struct watch *refused; /* those that are insisted on */
+	struct timer again;
 	struct epoll_event batch[BATCH];
 	int batch_at, batch_count;
 } reactor = {.epoll_fd = -1, .children = {.fd = -1}};
@@ -34,6 +38,28 @@ int watch_start(struct watch *w, int fd, uint32_t events)
 	return 0;
 }
 
+static void ask_again(struct timer *t)
+{
+	struct watch *w = take_ptr(reactor.refused), *next;
+
+	(void)t;
+	for (; w; w = next) {
+		next = w->next_refused;
+		watch_insist(w, w->fd, w->events);
+	}
+}
+
+void watch_insist(struct watch *w, int fd, uint32_t events)
+{
+	if (watch_start(w, fd, events) == 0) return;
+	w->fd = fd;
+	w->events = events;
+	w->next_refused = reactor.refused;
+	reactor.refused = w;
+	reactor.again.on_time = ask_again;
+	timer_start(&reactor.again, AGAIN_MS);
+}
+
 int watch_change(struct watch *w, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = w};
@@ -48,6 +74,11 @@ void watch_forget(struct watch *w)
 {
 	if (w->fd < 0) return;
 	w->fd = -1;
+	for (struct watch **at = &reactor.refused; *at; at = &(*at)->next_refused) {
+		if (*at != w) continue;
+		*at = w->next_refused;
+		break;
+	}
 	for (int i = reactor.batch_at; i < reactor.batch_count; i++) {
 		if (reactor.batch[i].data.ptr == w) reactor.batch[i].data.ptr = NULL;
 	}

@@ -8,6 +8,7 @@
 
 static enum end_reason reason_of(const struct process_facts *f)
 {
+	if (f->bytes_lost) return END_LOST;
 	if (f->timed_out) return END_TIMEOUT;
 	if (f->cancelled) return END_CANCELLED;
 	if (f->cause.reason != END_EXITED) return f->cause.reason;
@@ -17,11 +18,12 @@ static enum end_reason reason_of(const struct process_facts *f)
 struct msg_end report_end(const struct process *p)
 {
 	const struct process_facts *f = process_facts(p);
+	const char *text = f->bytes_lost ? "some of its input or output was lost" : "";
 
 	return (struct msg_end){.reason = (uint8_t)reason_of(f),
 				.code = f->code,
 				.signo = f->signo,
-				.text = wire_text_of(""),
+				.text = wire_text_of(text),
 				.duration_ms = f->duration_ms,
 				.cpu_ms = f->cpu_ms,
 				.max_memory = f->max_memory,

@@ -162,7 +162,8 @@ static void on_end(void *ctx, const struct operation_end *end)
 	} else if (end->reason == END_DELETED) {
 		write_terminal(r, r->seq + 1, clock_wall_ms(), NULL, "the sandbox was deleted");
 	} else if (end->reason == END_LOST && end->seq) {
-		write_terminal(r, end->seq, end->at_ms, NULL, "its end was not seen");
+		write_terminal(r, end->seq, end->at_ms, NULL,
+			       *end->text ? end->text : "its end was not seen");
 	} else if (end->reason != END_DONE) {
 		/* The process may well go on: an end that looks like the end of what there is would be a lie.
 		 */

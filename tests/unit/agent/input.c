@@ -127,6 +127,7 @@ TEST(when_nobody_reads_any_more_all_is_taken_and_dropped)
 	pipe_has_room();
 	ASSERT_EQ(a.taken, 20000);
 	ASSERT_EQ(input.fd, -1);
+	ASSERT_FALSE(input.lost);
 	ASSERT_OK(input_add(&input, &a.source, "x", 1));
 	ASSERT_EQ(a.taken, 20001);
 }
@@ -145,6 +146,23 @@ TEST(the_end_comes_after_the_last_byte)
 	ASSERT_EQ(read(reader, got, 1), 0);
 }
 
+TEST(what_cannot_be_written_is_lost_and_that_is_known)
+{
+	struct source a = {.source.on_taken = on_taken};
+
+	fd_close(input.fd);
+	input.fd = fcntl(reader, F_DUPFD_CLOEXEC, 3); /* nobody can write to that end */
+	ASSERT_OK(input_add(&input, &a.source, "abc", 3));
+	for (int i = 0; i < 3 && input.fd >= 0; i++) {
+		ASSERT_FALSE(input.lost);
+		ASSERT_EQ(a.taken, 0);
+		pipe_has_room();
+	}
+	ASSERT_TRUE(input.lost);
+	ASSERT_EQ(a.taken, 3);
+	ASSERT_EQ(input.fd, -1);
+}
+
 #define ALONE(test) cmocka_unit_test_setup_teardown(test, begin, done)
 
 int main(void)
@@ -154,7 +172,8 @@ int main(void)
 					   ALONE(the_bytes_of_a_source_that_left_still_arrive),
 					   ALONE(beyond_its_cap_nothing_is_taken),
 					   ALONE(when_nobody_reads_any_more_all_is_taken_and_dropped),
-					   ALONE(the_end_comes_after_the_last_byte)};
+					   ALONE(the_end_comes_after_the_last_byte),
+					   ALONE(what_cannot_be_written_is_lost_and_that_is_known)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
