@@ -32,7 +32,7 @@ test-sanitize: ## Unit tests and a part of the e2e suites under ASan and UBSan
 	@tools/setup build run test
 	@tools/test-all sanitize
 
-test-faults: build ## Each system call of each program fails once: a sample, or all with FULL=1; SEED=, ONLY="keeper: openat"
+test-faults: build ## Each system call of each program fails once: a sample, or all with TOMBOLO_FULL=1; SEED=, ONLY="keeper: openat"
 	@tools/setup run test
 	@tools/test-all faults
 

@@ -29,6 +29,16 @@ async function run(url, id) {
 	assert.deepEqual([end.code, end.stdout.toString()], [3, 'hi\n'], 'a command that ended by itself');
 }
 
+/** More than fits into any pipe or window on its way, both ways. */
+async function bulk(url, id) {
+	const stdin = 'all of it '.repeat(200_000);
+	const end = await exec(url, id, { argv: ['cat'], stdin });
+	if (end.status !== 200) throw new Refused(`${end.status} ${end.json.error}`);
+	if (end.error) throw new Refused(`an error event: ${JSON.stringify(end.error)}`);
+	if (end.exit.reason !== 'exited' || end.code !== 0) throw new Refused(`ended for '${end.exit.reason}' with ${end.code}`);
+	assert.ok(end.stdout.toString() === stdin, `${end.stdout.length} of ${stdin.length} bytes behind a clean end`);
+}
+
 async function put(url, id) {
 	await ask(`${url}/v1/sandbox/${id}/file/workspace/some/where`, 'PUT', { body: content });
 }
@@ -45,6 +55,7 @@ const steps = {
 	exec: run,
 	put,
 	get,
+	bulk,
 	again: run,
 	running: (url, id) => ask(`${url}/v1/sandbox/${id}/running`),
 	delete: async (url, id) => assert.equal((await ask(`${url}/v1/sandbox/${id}`, 'DELETE')).status, 204),
