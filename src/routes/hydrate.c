@@ -3,7 +3,8 @@
  * unpacker inside.
  *
  * The unpacker stages what comes and puts it in its place after the end mark of the archive. So a body that
- * is too large, that breaks off, or that is no archive leaves the old tree as it was, and the answer comes
+ * is too large, that breaks off, or that is no archive leaves the old tree as it was: to the unpacker each of
+ * them is an archive without its end mark, as when we die ourselves. The answer comes
  * only when the unpacker has ended. Memory stays flat: what the unpacker does not take pauses the body, which
  * stops the client.
  */

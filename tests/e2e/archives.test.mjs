@@ -341,6 +341,28 @@ describe('archives', { skip }, () => {
 		assert.equal(await out(id, 'cat /workspace/f'), 'good\n');
 	});
 
+	test('a body that breaks off anywhere before the end mark, also between two members, changes nothing', async () => {
+		const id = newId();
+		const all = tar([{ name: 'f', data: 'evil' }, { name: 'd/g', data: Buffer.alloc(3000, 'g') }, { name: 'h', data: 'evil' }]);
+		const tree = 'cd /workspace; find . | sort; cat f';
+		await out(id, 'cd /workspace; echo good > f; mkdir d; echo old > d/h');
+		const before = await out(id, tree);
+		const marks = [512, 1024, 1536, 1500, 5120, 6144, all.length - 1024, all.length - 1023];
+		for (const headers of [{ 'Content-Length': all.length }, { 'Transfer-Encoding': 'chunked' }]) {
+			for (const cut of marks) {
+				const request = http.request(url(id, 'hydrate'), { method: 'POST', headers });
+				request.on('error', () => {});
+				request.write(all.subarray(0, cut));
+				await eventually(async () => (await out(id, 'ls -A /workspace')).includes('.tombolo-'), `the unpacker at work on ${cut} bytes`);
+				request.destroy();
+				await eventually(async () => !(await out(id, 'ls -A /workspace')).includes('.tombolo-'), 'the end of the unpacker');
+				assert.equal(await out(id, tree), before, `cut after ${cut} of ${all.length} bytes`);
+			}
+		}
+		assert.deepEqual((await hydrate(id, all)).json, { ok: true });
+		assert.match(await out(id, tree), /evil/);
+	});
+
 	test('a client that leaves in the middle of a persist ends the packer; one that does not read stops it', async () => {
 		const id = newId();
 		await out(id, 'cd /workspace; head -c 50000000 /dev/zero > big');
