@@ -51,7 +51,7 @@ int quota_dirs_make(int dir_fd, int *ret_data_fd, struct err *e)
 
 int quota_try(const struct quota *q, quota_use *use, uint64_t bytes, struct err *e)
 {
-	static const char *const leavings[] = {"disk", "trial", "data/upper", "data/work", "data"};
+	static const char *const leavings[] = {"disk", "device", "trial", "data/upper", "data/work", "data"};
 	static atomic_uint last; /* a trial may need another one, and each thread its own */
 	auto_close int dir_fd = -1;
 	char name[48];
@@ -199,6 +199,12 @@ int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
 	if (r < 0) return err_set(e, r, "make a sandbox's tree ready to be used again");
 	*ret_data_fd = take_fd(&fd);
 	return 0;
+}
+
+int quota_hold(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+{
+	*ret_data_fd = -1;
+	return q->backend->hold ? q->backend->hold(q, dir_fd, ret_data_fd, e) : 0;
 }
 
 void quota_drop(struct quota *q, int dir_fd, int data_fd)

@@ -52,6 +52,12 @@ int quota_make(struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, st
 int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 
 /*
+ * For a sandbox that an earlier keeper made in DIR_FD and that lives: what quota_make() gave that one; -1 where quota_drop()
+ * needs none. May block; any thread.
+ */
+int quota_hold(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
+
+/*
  * The sandbox is dead, and nobody wants what it wrote: what is not on disk yet never will be. DATA_FD (-1 is
  * fine) is still to be closed; that may take as long as freeing all the memory that held it.
  */

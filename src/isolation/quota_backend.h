@@ -9,6 +9,8 @@ struct quota_backend {
 	/* Whether it works here, by trying. E says what lacks. */
 	int (*probe)(const struct quota *q, struct err *e);
 	int (*make)(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e);
+	/* For a keeper that did not make it; NULL: drop needs nothing. */
+	int (*hold)(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 	void (*drop)(int dir_fd, int data_fd); /* before DATA_FD is closed */
 	uint64_t (*used)(int dir_fd);
 };

@@ -11,7 +11,8 @@
  * given back to the host (discard).
  *
  * At the end of a sandbox the kernel would write out what is not on disk yet, for a file that is deleted
- * next: quota_drop() shuts the file system down first.
+ * next: quota_drop() shuts the file system down first. A keeper that took the sandbox over mounts the same device
+ * once more for that (quota_hold()), which gives the same file system.
  *
  * Trust: the sandbox reaches the file system, never the device or the file.
  */
@@ -25,6 +26,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -37,7 +39,8 @@
 #include "base/mem.h"
 #include "isolation/quota_backend.h"
 
-#define DISK       "disk" /* the file's name in a sandbox's directory */
+#define DISK       "disk"   /* the file's name in a sandbox's directory */
+#define DEVICE     "device" /* a link beside it, to nowhere: the number of its loop device */
 #define BLOCK      4096
 #define LOOP_TRIES 64 /* others take free devices, too */
 #define PROBE_SIZE (UINT64_C(64) << 20)
@@ -218,8 +221,7 @@ static struct device_path device_path(const struct quota *q, long number)
 	return path;
 }
 
-static int device_take(const struct quota *q, int file_fd, struct device_path *ret, int *ret_fd,
-		       struct err *e)
+static int device_take(const struct quota *q, int file_fd, long *ret_number, int *ret_fd, struct err *e)
 {
 	auto_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	struct loop_config config = {.fd = (uint32_t)file_fd,
@@ -232,10 +234,10 @@ static int device_take(const struct quota *q, int file_fd, struct device_path *r
 		long number = ioctl(control_fd, LOOP_CTL_GET_FREE);
 
 		if (number < 0) return err_set(e, -errno, "find a free loop device");
-		*ret = device_path(q, number);
-		fd = open(ret->text, O_RDWR | O_CLOEXEC);
+		fd = open(device_path(q, number).text, O_RDWR | O_CLOEXEC);
 		if (fd < 0) return err_set(e, -errno, "open loop device %ld", number);
 		if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
+			*ret_number = number;
 			*ret_fd = take_fd(&fd);
 			return 0;
 		}
@@ -260,20 +262,62 @@ static int fs_open(const char *device, struct err *e)
 	return take_fd(&fd);
 }
 
-static int file_mount(const struct quota *q, int file_fd, int *ret_data_fd, struct err *e)
+static int device_mount(const struct quota *q, long number, int *ret_data_fd, struct err *e)
 {
-	auto_close int device_fd = -1, fs_fd = -1;
-	struct device_path device;
-	int r = device_take(q, file_fd, &device, &device_fd, e);
+	auto_close int fs_fd = fs_open(device_path(q, number).text, e);
+	int fd;
 
-	if (r < 0) return r;
-	/* Open until the mount holds the device: it would free itself. */
-	fs_fd = fs_open(device.text, e);
 	if (fs_fd < 0) return fs_fd;
-	r = fsmount(fs_fd, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
-	if (r < 0) return err_set(e, -errno, "mount a disk image");
-	*ret_data_fd = r;
+	fd = fsmount(fs_fd, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
+	if (fd < 0) return err_set(e, -errno, "mount a disk image");
+	*ret_data_fd = fd;
 	return 0;
+}
+
+/* For image_hold(), which can do without. */
+static void note_device(int dir_fd, long number)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof text, "%ld", number);
+	(void)fd_remove(dir_fd, DEVICE, 0);
+	(void)symlinkat(text, dir_fd, DEVICE);
+}
+
+static int file_mount(const struct quota *q, int dir_fd, int file_fd, int *ret_data_fd, struct err *e)
+{
+	auto_close int device_fd = -1; /* open until the mount holds the device: it would free itself */
+	long number;
+	int r = device_take(q, file_fd, &number, &device_fd, e);
+
+	if (r == 0) r = device_mount(q, number, ret_data_fd, e);
+	if (r == 0) note_device(dir_fd, number);
+	return r;
+}
+
+/* Whether the loop device is on DIR_FD's own file still. */
+static bool is_device_of(const struct quota *q, int dir_fd, long number)
+{
+	auto_close int fd = open(device_path(q, number).text, O_RDONLY | O_CLOEXEC);
+	struct loop_info64 info;
+	struct stat st;
+
+	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 &&
+	       fstatat(dir_fd, DISK, &st, AT_SYMLINK_NOFOLLOW) == 0 && info.lo_device == st.st_dev &&
+	       info.lo_inode == st.st_ino;
+}
+
+static int image_hold(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+{
+	char text[24];
+	ssize_t n = readlinkat(dir_fd, DEVICE, text, sizeof text - 1);
+	long number;
+
+	if (n < 0) return err_set(e, -errno, "find a disk image's device");
+	text[n] = '\0';
+	number = strtol(text, NULL, 10);
+	if (!is_device_of(q, dir_fd, number)) return err_say(e, -ESTALE, "loop device %ld is another's", number);
+	return device_mount(q, number, ret_data_fd, e);
 }
 
 /* What its first user needs of the disk's maps and tables is read now, and not when somebody waits for it. */
@@ -292,7 +336,7 @@ static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 	auto_close int file_fd = -1;
 	int r = file_make(q, dir_fd, bytes, &file_fd, e);
 
-	if (r == 0) r = file_mount(q, file_fd, ret_data_fd, e);
+	if (r == 0) r = file_mount(q, dir_fd, file_fd, ret_data_fd, e);
 	if (r == 0) warm(*ret_data_fd);
 	return r;
 }
@@ -341,7 +385,7 @@ int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, stru
 
 	if (r < 0) return err_set(e, r, "open a sandbox's disk image");
 	r = mend(fd, e);
-	return r < 0 ? r : file_mount(q, fd, ret_data_fd, e);
+	return r < 0 ? r : file_mount(q, dir_fd, fd, ret_data_fd, e);
 }
 
 static void image_drop(int dir_fd, int data_fd)
@@ -381,5 +425,6 @@ const struct quota_backend quota_image = {.name = "image",
 					  .fixed = true,
 					  .probe = image_probe,
 					  .make = image_make,
+					  .hold = image_hold,
 					  .drop = image_drop,
 					  .used = image_used};

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "isolation/cgroup.h"
+#include "isolation/quota.h"
 #include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
@@ -134,6 +135,17 @@ static void come_alive(struct sandbox *s)
 	keeper_pump(s->keeper);
 }
 
+/* On a work thread. Without it the sandbox's death waits for its disk; that costs nobody else. */
+static void hold_disk(void *ctx)
+{
+	struct sandbox *s = ctx;
+	struct err e = ERR_NONE;
+	auto_close int dir_fd = sandbox_open_dir(s);
+
+	if (dir_fd >= 0 && quota_hold(s->keeper->quota, dir_fd, &s->slot.disk_fd, &e) < 0)
+		log_event(LOG_WARN, "disk_not_held", "id", s->record.id, "why", e.text, NULL);
+}
+
 static void come_back(struct sandbox *s)
 {
 	struct usage usage;
@@ -143,6 +155,8 @@ static void come_back(struct sandbox *s)
 	s->keeps_tree = s->record.id[0] && s->keeper->settings->sleeps;
 	if (cgroup_usage(s->keeper->cgroups, s->record.run, &usage) == 0) s->limits.phase = LIMITS_MADE;
 	log_event(LOG_INFO, "sandbox_adopted", "id", s->record.id, NULL);
+	s->working++;
+	loop_work(s->keeper->loop, hold_disk, on_settled, s);
 	/* The front that began without it. */
 	if (s->keeper->phase == KEEPER_SERVING && s->state == SANDBOX_LIVE && sandbox_attach(s) < 0)
 		sandbox_end(s, GONE_DIED, "its agent takes no connection");

@@ -103,6 +103,30 @@ TEST(an_image_holds_what_it_may_and_no_more)
 	judge("image");
 }
 
+/* A keeper that is started anew has nothing but the directory. */
+TEST(an_image_that_another_made_is_held_and_dropped)
+{
+	struct quota *q = open_or_skip("image");
+	int box_fd, made_fd = -1, held_fd = -1, fd;
+	struct stat made, held;
+
+	if (!q) return;
+	ASSERT_OK(mkdirat(images_fd, "held", 0700));
+	box_fd = openat(images_fd, "held", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_OK(quota_make(q, box_fd, 64 * MIB, &made_fd, NULL));
+	ASSERT_OK(quota_hold(q, box_fd, &held_fd, NULL));
+	ASSERT_OK(fstat(made_fd, &made));
+	ASSERT_OK(fstat(held_fd, &held));
+	ASSERT_EQ(made.st_dev, held.st_dev);
+	quota_drop(q, box_fd, held_fd);
+	fd = openat(made_fd, "upper/late", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ASSERT_TRUE(fd < 0 && errno == EIO); /* nothing of it reaches the disk any more */
+	fd_close(held_fd);
+	fd_close(made_fd);
+	fd_close(box_fd);
+	quota_free(q);
+}
+
 TEST(a_tmpfs_holds_what_it_may_and_no_more)
 {
 	judge("tmpfs");
@@ -138,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RUN(an_image_holds_what_it_may_and_no_more),
+		RUN(an_image_that_another_made_is_held_and_dropped),
 		RUN(a_tmpfs_holds_what_it_may_and_no_more),
 		RUN(a_project_holds_what_it_may_and_no_more),
 		RUN(auto_never_fails_and_off_says_so),
