@@ -1,11 +1,13 @@
 /* survive.c - what a keeper makes of what an earlier one left: agents of other builds, and records that a crash damaged. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -219,6 +221,68 @@ TEST(a_record_that_is_damaged_at_any_byte_costs_its_own_sandbox_and_leaves_nothi
 	rig_done(&r);
 }
 
+/* ---- the disk of one that was taken over ---- */
+
+/* The loop device of ID's disk image; 0: it has none. */
+static dev_t disk_of(const struct rig *r, const char *id)
+{
+	char path[160], number[24];
+	ssize_t n;
+
+	rig_record_path(r, id, path, sizeof path);
+	strcpy(strrchr(path, '/'), "/device");
+	n = readlink(path, number, sizeof number - 1);
+	if (n < 0) return 0;
+	number[n] = '\0';
+	return makedev(LOOP_MAJOR, (unsigned)atoi(number));
+}
+
+/* Whether PID has something open on DEVICE. */
+static bool holds(pid_t pid, dev_t device)
+{
+	char path[300];
+	struct dirent *entry;
+	struct stat st;
+	bool found = false;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+	DIR *dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		(void)snprintf(path, sizeof path, "/proc/%d/fd/%.200s", pid, entry->d_name);
+		found = stat(path, &st) == 0 && st.st_dev == device;
+	}
+	if (dir) closedir(dir);
+	return found;
+}
+
+TEST(the_disk_of_a_sandbox_that_was_taken_over_is_held_so_that_its_death_need_not_write_it)
+{
+	struct rig r;
+	dev_t device;
+
+	rig_init(&r);
+	(void)rig_start(&r, "--disk-quota", "auto");
+	rig_create(&r, "a", "");
+	fd_close(rig_expect(&r, MSG_attached, "a").fd);
+	device = disk_of(&r, "a");
+	if (!device) {
+		rig_done(&r);
+		print_message("skip: no disk images here\n");
+		skip();
+	}
+	ASSERT_TRUE(holds(rig_keeper(&r), device));
+	rig_kill_all(&r);
+	ASSERT_EQ(rig_start(&r, "--disk-quota", "auto"), 1);
+	for (unsigned ms = 0; !holds(rig_keeper(&r), device); ms++) {
+		ASSERT_TRUE(ms < RIG_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+	rig_remove(&r, "a");
+	(void)rig_expect(&r, MSG_gone, "a");
+	rig_done(&r);
+}
+
 TESTS(RUN(an_agent_of_a_newer_build_that_still_speaks_our_version_is_taken_over),
       RUN(an_agent_that_speaks_no_version_of_ours_is_lost_and_the_others_are_not),
-      RUN(a_record_that_is_damaged_at_any_byte_costs_its_own_sandbox_and_leaves_nothing))
+      RUN(a_record_that_is_damaged_at_any_byte_costs_its_own_sandbox_and_leaves_nothing),
+      RUN(the_disk_of_a_sandbox_that_was_taken_over_is_held_so_that_its_death_need_not_write_it))
