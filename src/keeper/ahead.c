@@ -3,19 +3,33 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/mem.h"
 #include "isolation/quota.h"
+#include "keeper/bond.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
-#include "keeper/keeper.h"
 #include "keeper/limits.h"
+#include "keeper/parts.h"
+#include "keeper/placing.h"
+#include "keeper/population.h"
 #include "keeper/sandbox.h"
 #include "loop/loop.h"
+
+struct ahead {
+	bool wished; /* the front has said how many: until then what was taken over stays */
+	unsigned want;
+	bool resting; /* a moment after a claim */
+	struct timer *rest;
+	bool answer_due;
+	unsigned told_ready;
+	bool told_full;
+};
 
 static bool is_coming(const struct sandbox *s)
 {
@@ -26,7 +40,7 @@ static unsigned count(const struct keeper *k, bool coming)
 {
 	unsigned n = 0;
 
-	for (const struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s))
+	for (const struct sandbox *s = population_find(k, ""); s; s = population_find_next(s))
 		n += s->state == SANDBOX_PARKED || (coming && is_coming(s));
 	return n;
 }
@@ -36,14 +50,14 @@ static struct sandbox *oldest(const struct keeper *k)
 {
 	struct sandbox *found = NULL;
 
-	for (struct sandbox *s = keeper_find(k, ""); s; s = keeper_find_next(s))
+	for (struct sandbox *s = population_find(k, ""); s; s = population_find_next(s))
 		if (s->state == SANDBOX_PARKED) found = s;
 	return found;
 }
 
 static bool is_full(const struct keeper *k)
 {
-	return keeper_count_staying(k) >= k->settings->max_sandboxes;
+	return population_count_staying(k) >= k->settings->max_sandboxes;
 }
 
 /* ---- how many ---- */
@@ -54,29 +68,41 @@ static void on_rested(void *ctx)
 {
 	struct keeper *k = ctx;
 
-	k->ahead.resting = false;
-	keeper_pump(k);
+	k->ahead->resting = false;
+	keeper_changed(k);
 }
 
-static void rest(struct keeper *k)
+static void rest(struct ahead *a)
 {
-	if (!k->ahead.rest) k->ahead.rest = timer_new(k->loop, on_rested, k);
-	k->ahead.resting = true;
-	timer_set(k->ahead.rest, REST_MS);
+	a->resting = true;
+	timer_set(a->rest, REST_MS);
 }
 
-void ahead_done(struct ahead *a)
+struct ahead *ahead_new(struct keeper *k)
 {
-	a->rest = timer_free(a->rest);
+	struct ahead *a = mem_new(sizeof *a);
+
+	a->rest = timer_new(k->loop, on_rested, k);
+	return a;
+}
+
+struct ahead *ahead_free(struct ahead *a)
+{
+	if (!a) return NULL;
+	timer_free(a->rest);
+	free(a);
+	return NULL;
 }
 
 void ahead_wish(struct keeper *k, unsigned want)
 {
-	k->ahead.wished = true;
-	k->ahead.want = want;
-	k->ahead.failed = false;
-	k->ahead.answer_due = true;
-	keeper_pump(k);
+	struct ahead *a = k->ahead;
+
+	a->wished = true;
+	a->want = want;
+	a->answer_due = true;
+	k->ahead_failed = false;
+	keeper_changed(k);
 }
 
 static void line_up_one(struct keeper *k)
@@ -84,24 +110,24 @@ static void line_up_one(struct keeper *k)
 	struct wish wish = {.own = {0}};
 
 	(void)snprintf(wish.instance, sizeof wish.instance, "%s", k->settings->instance);
-	sandbox_line_up(k, "", &wish);
+	placing_line_up(k, "", &wish);
 }
 
 void ahead_refill(struct keeper *k)
 {
-	struct ahead *a = &k->ahead;
+	struct ahead *a = k->ahead;
 
 	if (!a->wished) return;
 	for (unsigned ready = count(k, false); ready > a->want; ready--)
-		sandbox_end(oldest(k), GONE_REMOVED, "too many were made ahead");
-	if (a->failed || (a->resting && count(k, false))) return;
+		ending_begin(oldest(k), GONE_REMOVED, "too many were made ahead");
+	if (k->ahead_failed || (a->resting && count(k, false))) return;
 	for (unsigned have = count(k, true); have < a->want && !is_full(k); have++)
 		line_up_one(k);
 }
 
 void ahead_tell(struct keeper *k)
 {
-	struct ahead *a = &k->ahead;
+	struct ahead *a = k->ahead;
 	unsigned ready = count(k, false);
 	bool full = count(k, true) < a->want && is_full(k);
 
@@ -116,37 +142,18 @@ bool ahead_make_room(struct keeper *k)
 {
 	struct sandbox *s;
 
-	for (s = keeper_find(k, ""); s; s = keeper_find_next(s)) {
+	for (s = population_find(k, ""); s; s = population_find_next(s)) {
 		if (!is_coming(s)) continue;
-		sandbox_give_up(s);
+		ending_give_up(s);
 		return true;
 	}
 	/* Who asks could have had it, but for its disk. */
 	s = oldest(k);
-	if (s) sandbox_end(s, GONE_REMOVED, "it made room");
+	if (s) ending_begin(s, GONE_REMOVED, "it made room");
 	return s != NULL;
 }
 
 /* ---- one of them ---- */
-
-void ahead_contained(struct sandbox *s)
-{
-	limits_want(s);
-}
-
-void ahead_arrived(struct sandbox *s)
-{
-	sandbox_become(s, SANDBOX_PARKED);
-	log_event(LOG_DEBUG, "sandbox_made_ahead", "run", s->record.run, NULL);
-	keeper_pump(s->keeper);
-}
-
-void ahead_failed(struct sandbox *s, const struct err *e)
-{
-	s->keeper->ahead.failed = true;
-	log_event(LOG_WARN, "sandbox_not_made_ahead", "why", e->text, NULL);
-	sandbox_give_up(s);
-}
 
 /* The size of its disk was fixed when it was made; all else is decided at its first command. */
 static bool disk_fits(const struct sandbox *s, const struct wish *wish)
@@ -178,7 +185,7 @@ static void write_claim(void *ctx)
 /* One that was taken over has no link for a front yet. */
 static int link_for_front(struct sandbox *s)
 {
-	if (s->front_fds[0] < 0) s->front_fds[0] = sandbox_connect_front(s);
+	if (s->front_fds[0] < 0) s->front_fds[0] = bond_connect_front(s);
 	return s->front_fds[0] < 0 ? s->front_fds[0] : 0;
 }
 
@@ -195,12 +202,12 @@ static void on_claim_written(void *ctx)
 	if (e.code == 0) e.code = link_for_front(s);
 	if (e.code < 0) {
 		if (!e.text[0]) (void)err_set(&e, e.code, "reach the agent");
-		sandbox_refuse(s, &e);
+		ending_refuse(s, &e);
 		return;
 	}
 	if (s->limits.stale) limits_tell_numbers(s);
-	sandbox_hand_over(s);
-	keeper_pump(s->keeper);
+	bond_hand_over(s);
+	keeper_changed(s->keeper);
 }
 
 static bool is_as_wished(const struct sandbox *s, const struct wish *wish)
@@ -214,15 +221,15 @@ bool ahead_claim(struct keeper *k, const char *id, const struct wish *wish)
 	struct sandbox *s = oldest(k);
 
 	if (!s || !disk_fits(s, wish)) return false;
-	keeper_drop(k, s);
+	population_drop(k, s);
 	(void)snprintf(s->record.id, sizeof s->record.id, "%s", id);
 	s->limits.stale = s->limits.phase == LIMITS_MADE && !is_as_wished(s, wish);
 	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
 	s->record.own = wish->own;
 	s->record.created_ms = clock_wall_ms();
-	keeper_add(k, s);
+	population_add(k, s);
 	sandbox_become(s, SANDBOX_CLAIMING);
-	rest(k);
+	rest(k->ahead);
 	s->working++;
 	loop_work(k->loop, write_claim, on_claim_written, s);
 	return true;

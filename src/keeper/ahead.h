@@ -17,32 +17,20 @@
 
 #include <stdbool.h>
 
-struct err;
+struct ahead;
 struct keeper;
-struct sandbox;
-struct timer;
 struct wish;
 
-struct ahead {
-	bool wished; /* the front has said how many: until then what was taken over stays */
-	unsigned want;
-	bool resting; /* a moment after a claim */
-	bool failed;  /* see above */
-	struct timer *rest;
-	bool answer_due;
-	unsigned told_ready;
-	bool told_full;
-};
-
-void ahead_done(struct ahead *a);
+struct ahead *ahead_new(struct keeper *k);
+struct ahead *ahead_free(struct ahead *a);
 
 /* `park` of the front. */
 void ahead_wish(struct keeper *k, unsigned want);
 
-/* Has more made, or ends those that are too many, the oldest first. Part of keeper_pump(). */
+/* Has more made, or ends those that are too many, the oldest first. Part of what follows a change. */
 void ahead_refill(struct keeper *k);
 
-/* Tells the front how many there are, if it has not been told. Part of keeper_pump(). */
+/* Tells the front how many there are, if it has not been told. Part of what follows a change. */
 void ahead_tell(struct keeper *k);
 
 /* Gives the oldest that can become what WISH says to ID; `attached` follows. False: there is none. */
@@ -50,8 +38,3 @@ bool ahead_claim(struct keeper *k, const char *id, const struct wish *wish);
 
 /* The host is full: gives up one, best one that is still being made. False: there is none. */
 bool ahead_make_room(struct keeper *k);
-
-/* S, without an id, is contained: it gets its cgroups, and then it has arrived; or it could not be made. */
-void ahead_contained(struct sandbox *s);
-void ahead_arrived(struct sandbox *s);
-void ahead_failed(struct sandbox *s, const struct err *e);

@@ -1,15 +1,8 @@
-/*
- * ending.c - the way down: kill the agent, wait for its death, then remove cgroups, tree and socket, then tell the front.
- *
- * DYING ends when the agent is dead and no work of ours runs any more; CLEARING is one work, repeated while any part of it
- * fails: mostly the kernel is still taking the processes out of their cgroups. What cannot be cleared in CLEAR_TRIES is told,
- * and left to the next start's sweep. Only after it are the ids free for another sandbox.
- */
 #include "keeper/ending.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -18,60 +11,41 @@
 #include "isolation/quota.h"
 #include "keeper/blocks.h"
 #include "keeper/front.h"
-#include "keeper/keeper.h"
+#include "keeper/line.h"
 #include "keeper/lost.h"
+#include "keeper/parts.h"
+#include "keeper/population.h"
 #include "keeper/process.h"
 #include "keeper/sandbox.h"
 #include "keeper/trash.h"
 #include "loop/loop.h"
-#include "wire/link.h"
 
 #define CLEAR_RETRY_MS 10
 #define CLEAR_TRIES    500
 
+/* ---- what comes after ---- */
+
+void ending_rest(struct sandbox *s)
+{
+	log_event(LOG_INFO, "sandbox_asleep", "id", s->record.id, "why", s->gone_text, NULL);
+	sandbox_release(s);
+	sandbox_init(s);
+	s->record.asleep = true;
+	s->record.base_id = 0; /* somebody else's by now */
+	s->gone_text[0] = '\0';
+	sandbox_become(s, SANDBOX_ASLEEP);
+	front_asleep(s->keeper->front, s);
+}
+
+static void forget(struct sandbox *s)
+{
+	population_drop(s->keeper, s);
+	sandbox_free(s);
+}
+
+/* ---- clearing ---- */
+
 static void on_cleared(void *ctx);
-
-void sandbox_end(struct sandbox *s, enum gone_why why, const char *text)
-{
-	if (s->state == SANDBOX_DYING || s->state == SANDBOX_CLEARING) return;
-	/* No front has heard of one that was nobody's. */
-	if (!s->record.id[0]) s->silent = true;
-	s->gone_why = why;
-	(void)snprintf(s->gone_text, sizeof s->gone_text, "%s", text);
-	sandbox_clear_timer(s);
-	sandbox_become(s, SANDBOX_DYING);
-	if (s->bond_watch) watch_want(s->bond_watch, 0);
-	if (!s->dead) process_kill(s->pidfd);
-	ending_advance(s);
-	keeper_progress(s->keeper);
-}
-
-void ending_on_death(void *ctx, unsigned events)
-{
-	struct sandbox *s = ctx;
-	struct err e = {.code = -ESRCH, .text = "the agent died while the sandbox was being made"};
-
-	(void)events;
-	process_reap(s->pidfd);
-	s->pid_watch = watch_free(s->pid_watch);
-	s->pidfd = fd_close(s->pidfd);
-	s->dead = true;
-	switch (s->state) {
-	case SANDBOX_WAITING: return;
-	case SANDBOX_PLACING:
-	case SANDBOX_CLAIMING:
-	case SANDBOX_BINDING: sandbox_refuse(s, &e); return;
-	case SANDBOX_PARKED:
-	case SANDBOX_ADOPTING:
-	case SANDBOX_LIVE:
-		log_event(LOG_WARN, "agent_died", "id", s->record.id, NULL);
-		sandbox_end(s, GONE_DIED, "its agent died");
-		return;
-	case SANDBOX_DYING: ending_advance(s); return;
-	case SANDBOX_CLEARING:
-	case SANDBOX_ASLEEP: return;
-	}
-}
 
 static void drop_disk(struct sandbox *s)
 {
@@ -82,13 +56,15 @@ static void drop_disk(struct sandbox *s)
 	trash_close(k->trash, take_fd(&s->slot.disk_fd));
 }
 
-/* On a work thread, like clear(). A record that still names its agent is swept as one whose agent died: it sleeps then, too. */
+/* On a work thread, like clear(). A record that still names its agent is swept as one whose agent died: it
+ * sleeps then, too. */
 static int record_sleep(struct sandbox *s, struct err *e)
 {
 	auto_close int dir_fd = sandbox_open_dir(s);
 
 	s->record.asleep = true;
-	return dir_fd < 0 ? err_set(e, dir_fd, "open the sandbox's directory") : record_write(dir_fd, &s->record, e);
+	return dir_fd < 0 ? err_set(e, dir_fd, "open the sandbox's directory")
+			  : record_write(dir_fd, &s->record, e);
 }
 
 static int clear_cgroups(struct sandbox *s, struct err *e)
@@ -170,7 +146,7 @@ static void on_cleared(void *ctx)
 	struct keeper *k = s->keeper;
 	char id[SANDBOX_ID_MAX + 1];
 	struct wish wish = s->again_wish;
-	bool again = s->again;
+	void (*again)(struct keeper * k, const char *id, const struct wish *wish) = s->again;
 
 	s->working--;
 	if (s->work_err.code < 0 && s->clear_tries < CLEAR_TRIES) {
@@ -181,38 +157,56 @@ static void on_cleared(void *ctx)
 		begin_clearing(s);
 		return;
 	}
-	if (s->work_err.code < 0) log_event(LOG_ERROR, "sandbox_not_cleared", "id", s->record.id, "why", s->work_err.text, NULL);
+	if (s->work_err.code < 0)
+		log_event(LOG_ERROR, "sandbox_not_cleared", "id", s->record.id, "why", s->work_err.text,
+			  NULL);
 	else log_event(LOG_INFO, "sandbox_gone", "id", s->record.id, "why", s->gone_text, NULL);
 	if (!s->silent) tell_end(s);
 	if (s->has_slot) blocks_give(k->blocks, s->record.base_id);
 	memcpy(id, s->record.id, sizeof id);
-	if (s->tree_kept) sandbox_rest(s);
-	else ending_forget(s);
-	if (again) sandbox_create_again(k, id, &wish);
-	keeper_pump(k);
-	keeper_progress(k);
+	if (s->tree_kept) ending_rest(s);
+	else forget(s);
+	if (again) again(k, id, &wish);
+	keeper_changed(k);
 }
 
-void ending_release(struct sandbox *s)
+/* ---- who ends it ---- */
+
+void ending_begin(struct sandbox *s, enum gone_why why, const char *text)
 {
+	if (s->state == SANDBOX_DYING || s->state == SANDBOX_CLEARING) return;
+	/* No front has heard of one that was nobody's. */
+	if (!s->record.id[0]) s->silent = true;
+	s->gone_why = why;
+	(void)snprintf(s->gone_text, sizeof s->gone_text, "%s", text);
 	sandbox_clear_timer(s);
-	s->pid_watch = watch_free(s->pid_watch);
-	s->bond_watch = watch_free(s->bond_watch);
-	s->bond = link_free(s->bond);
-	s->pidfd = fd_close(s->pidfd);
-	s->listen_fd = fd_close(s->listen_fd);
-	s->slot.disk_fd = fd_close(s->slot.disk_fd);
-	s->front_fds[0] = fd_close(s->front_fds[0]);
-	s->front_fds[1] = fd_close(s->front_fds[1]);
+	sandbox_become(s, SANDBOX_DYING);
+	if (s->bond_watch) watch_want(s->bond_watch, 0);
+	if (!s->dead) process_kill(s->pidfd);
+	ending_advance(s);
+	keeper_changed(s->keeper);
 }
 
-void ending_forget(struct sandbox *s)
+void ending_refuse(struct sandbox *s, const struct err *e)
 {
-	struct keeper *k = s->keeper;
+	if (s->record.id[0]) {
+		log_event(LOG_WARN, "sandbox_refused", "id", s->record.id, "why", e->text, NULL);
+		front_refused(s->keeper->front, s->record.id, REFUSED_BACKEND, e->text);
+	} else {
+		log_event(LOG_WARN, "sandbox_not_made_ahead", "why", e->text, NULL);
+		s->keeper->ahead_failed = true;
+	}
+	ending_give_up(s);
+}
 
-	keeper_drop(k, s);
-	k->in_state[s->state]--;
-	ending_release(s);
-	explicit_bzero(&s->record, sizeof s->record);
-	free(s);
+void ending_give_up(struct sandbox *s)
+{
+	s->silent = true;
+	if (s->state == SANDBOX_WAITING) {
+		line_leave(s);
+		if (s->keeps_tree) ending_rest(s);
+		else forget(s);
+		return;
+	}
+	ending_begin(s, GONE_REMOVED, "");
 }

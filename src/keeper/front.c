@@ -18,9 +18,8 @@
 #include "base/program.h"
 #include "isolation/image_host.h"
 #include "keeper/issued.h"
-#include "keeper/keeper.h"
-#include "keeper/limits.h"
 #include "keeper/lost.h"
+#include "keeper/parts.h"
 #include "keeper/sandbox.h"
 #include "loop/loop.h"
 #include "wire/greeting.h"
@@ -30,13 +29,14 @@
 
 struct front {
 	struct keeper *keeper;
+	struct front_events events;
 	pid_t pid;
-	struct link *link;              /* NULL while there is none */
+	struct link *link; /* NULL while there is none */
 	struct watch *watch;
-	struct timer *timer;            /* until the next start; while stopping, our patience */
+	struct timer *timer; /* until the next start; while stopping, our patience */
 	struct backoff backoff;
-	bool served_once;               /* `tombolo serve` knows that we serve */
-	on_front_stopped *on_stopped;   /* set: it is to end */
+	bool served_once;             /* `tombolo serve` knows that we serve */
+	on_front_stopped *on_stopped; /* set: it is to end */
 };
 
 static void on_front_ready(void *ctx, unsigned events);
@@ -81,7 +81,8 @@ static int run(struct front *f, int control_fd, struct err *e)
 	};
 
 	(void)snprintf(listen, sizeof listen, "%zu", settings->listen_count);
-	for (size_t i = 0; i < settings->listen_count; i++) fds[2 + i] = settings->listen_fds[i];
+	for (size_t i = 0; i < settings->listen_count; i++)
+		fds[2 + i] = settings->listen_fds[i];
 	return program_start(&p, &f->pid, e);
 }
 
@@ -91,20 +92,13 @@ static void want(struct front *f)
 }
 
 /* A front that cannot be sent to is lost on the loop's next turn: its socket tells so. */
-#define FRONT_SEND(f, name, m, fds, count)                                                                   \
-	do {                                                                                                 \
-		if (!(f)->link) break;                                                                       \
-		if (LINK_SEND((f)->link, 0, name, m, fds, count) < 0) (void)shutdown(link_fd((f)->link), SHUT_RDWR); \
-		want(f);                                                                                     \
+#define FRONT_SEND(f, name, m, fds, count) \
+	do { \
+		if (!(f)->link) break; \
+		if (LINK_SEND((f)->link, 0, name, m, fds, count) < 0) \
+			(void)shutdown(link_fd((f)->link), SHUT_RDWR); \
+		want(f); \
 	} while (0)
-
-static void each_attach(struct sandbox *s, void *ctx)
-{
-	/* An agent that has not answered yet costs only those who wait for it. */
-	if (s->state == SANDBOX_ASLEEP || (s->state == SANDBOX_ADOPTING && s->record.id[0])) front_asleep(ctx, s);
-	if (s->state == SANDBOX_LIVE && sandbox_attach(s) < 0)
-		sandbox_end(s, GONE_DIED, "its agent takes no connection");
-}
 
 static void each_lost(const char *id, const char *why, void *ctx)
 {
@@ -122,7 +116,8 @@ static void issued_send(struct issued_packet *p)
 {
 	struct link *link = p->front->link;
 
-	if (p->packet.len && link && link_send(link, &p->packet, NULL, 0) < 0) (void)shutdown(link_fd(link), SHUT_RDWR);
+	if (p->packet.len && link && link_send(link, &p->packet, NULL, 0) < 0)
+		(void)shutdown(link_fd(link), SHUT_RDWR);
 	p->packet.len = 0;
 }
 
@@ -164,15 +159,17 @@ static void tell_serve(struct front *f)
 static void tell_all(struct front *f)
 {
 	const char *missing = image_host_missing();
-	struct msg_hello hello = {
-		.version = WIRE_VERSION, .oldest = WIRE_OLDEST, .role = ROLE_KEEPER, .build = wire_text_of(TOMBOLO_VERSION)};
-	struct msg_ready ready = {
-		.limit = f->keeper->settings->max_sandboxes, .faults = {.items = &missing, .count = missing ? 1 : 0}};
+	struct msg_hello hello = {.version = WIRE_VERSION,
+				  .oldest = WIRE_OLDEST,
+				  .role = ROLE_KEEPER,
+				  .build = wire_text_of(TOMBOLO_VERSION)};
+	struct msg_ready ready = {.limit = f->keeper->settings->max_sandboxes,
+				  .faults = {.items = &missing, .count = missing ? 1 : 0}};
 
 	FRONT_SEND(f, hello, &hello, NULL, 0);
 	lost_each(f->keeper->lost, each_lost, f);
 	tell_issued(f);
-	keeper_each(f->keeper, each_attach, f);
+	f->events.on_started(f->keeper);
 	FRONT_SEND(f, ready, &ready, NULL, 0);
 	tell_serve(f);
 }
@@ -181,7 +178,8 @@ int front_start(struct front *f, struct err *e)
 {
 	int ends[2], r;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return err_set(e, -errno, "make a socket pair");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, -errno, "make a socket pair");
 	r = run(f, ends[1], e);
 	fd_close(ends[1]);
 	if (r < 0) {
@@ -210,11 +208,12 @@ static void on_timer_due(void *ctx)
 	}
 }
 
-struct front *front_new(struct keeper *k)
+struct front *front_new(struct keeper *k, struct front_events events)
 {
 	struct front *f = mem_new(sizeof *f);
 
 	f->keeper = k;
+	f->events = events;
 	f->timer = timer_new(k->loop, on_timer_due, f);
 	return f;
 }
@@ -247,75 +246,7 @@ void front_stop(struct front *f, uint64_t patience_ms, on_front_stopped *on_stop
 	timer_set(f->timer, patience_ms);
 }
 
-/* ---- what it asks ---- */
-
-static int on_create(struct front *f, const struct frame *frame)
-{
-	struct msg_create m;
-
-	if (msg_create_parse(frame, &m) < 0) return -EPROTO;
-	sandbox_create(f->keeper, &m);
-	return 0;
-}
-
-static int on_remove(struct front *f, const struct frame *frame)
-{
-	struct msg_remove m;
-
-	if (msg_remove_parse(frame, &m) < 0) return -EPROTO;
-	sandbox_remove(f->keeper, &m.id);
-	return 0;
-}
-
-static int on_sleep(struct front *f, const struct frame *frame)
-{
-	struct msg_sleep m;
-
-	if (msg_sleep_parse(frame, &m) < 0) return -EPROTO;
-	sandbox_sleep(f->keeper, &m.id);
-	return 0;
-}
-
-static int on_issue(struct front *f, const struct frame *frame)
-{
-	struct issued_wish wish = {0};
-	struct msg_issue m;
-
-	if (msg_issue_parse(frame, &m) < 0) return -EPROTO;
-	/* An instance type that is none is refused when the sandbox is made. */
-	if (!id_is_sandbox(m.id.at, m.id.len) || m.instance.len > INSTANCE_MAX) return -EPROTO;
-	memcpy(wish.id, m.id.at, m.id.len);
-	memcpy(wish.instance, m.instance.at, m.instance.len);
-	wish.memory_bytes = m.memory_bytes;
-	wish.pids = m.pids;
-	wish.cpu_milli = m.cpu_milli;
-	wish.disk_bytes = m.disk_bytes;
-	issued_add(f->keeper->issued, &wish);
-	return 0;
-}
-
-static int on_inspect(struct front *f, const struct frame *frame)
-{
-	struct msg_usage unknown = {.known = 0};
-	struct msg_inspect m;
-	struct sandbox *s;
-
-	if (msg_inspect_parse(frame, &m) < 0) return -EPROTO;
-	s = keeper_find(f->keeper, m.id.at);
-	unknown.id = m.id;
-	if (s && s->state == SANDBOX_LIVE) limits_tell_usage(s);
-	else front_usage(f, &unknown);
-	return 0;
-}
-
-static int on_park(struct front *f, const struct frame *frame)
-{
-	struct msg_park m;
-
-	if (msg_park_parse(frame, &m) < 0) return -EPROTO;
-	ahead_wish(f->keeper, m.want);
-	return 0;
-}
+/* ---- what it says ---- */
 
 static int on_hello(const struct frame *frame)
 {
@@ -332,22 +263,15 @@ static int on_hello(const struct frame *frame)
 static int on_front_packet(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t fd_count)
 {
 	struct frame_reader reader = frame_reader_of(bytes, len);
+	struct front *f = ctx;
 	struct frame frame;
 	int r;
 
 	(void)fds;
 	(void)fd_count;
 	while ((r = frame_reader_next(&reader, &frame)) == 1) {
-		switch (frame.flags ? 0 : frame.type) {
-		case MSG_hello: r = on_hello(&frame); break;
-		case MSG_create: r = on_create(ctx, &frame); break;
-		case MSG_remove: r = on_remove(ctx, &frame); break;
-		case MSG_inspect: r = on_inspect(ctx, &frame); break;
-		case MSG_sleep: r = on_sleep(ctx, &frame); break;
-		case MSG_issue: r = on_issue(ctx, &frame); break;
-		case MSG_park: r = on_park(ctx, &frame); break;
-		default: r = -EPROTO;
-		}
+		if (frame.flags) return -EPROTO;
+		r = frame.type == MSG_hello ? on_hello(&frame) : f->events.on_request(f->keeper, &frame);
 		if (r < 0) return r;
 	}
 	return r;

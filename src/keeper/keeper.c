@@ -13,11 +13,16 @@
 #include "isolation/image_host.h"
 #include "isolation/instance.h"
 #include "isolation/quota.h"
+#include "keeper/ahead.h"
 #include "keeper/blocks.h"
+#include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/issued.h"
 #include "keeper/lost.h"
 #include "keeper/parking.h"
+#include "keeper/placing.h"
+#include "keeper/population.h"
+#include "keeper/requests.h"
 #include "keeper/sandbox.h"
 #include "keeper/slots.h"
 #include "keeper/sweep.h"
@@ -27,82 +32,16 @@
 
 #define FRONT_PATIENCE_MS 3000
 #define TRASH_PATIENCE_MS 5000
-#define SWEEP_WAIT_MS     250   /* hundreds of agents answer within it */
-
-/* ---- the sandboxes there are ---- */
-
-/* FNV-1a. */
-static struct sandbox **bucket_of(const struct keeper *k, const char *id)
-{
-	uint32_t hash = 2166136261u;
-
-	for (const char *p = id; *p; p++) hash = (hash ^ (uint8_t)*p) * 16777619u;
-	return (struct sandbox **)&k->buckets[hash % KEEPER_BUCKETS];
-}
-
-static struct sandbox *same_id(struct sandbox *s, const char *id)
-{
-	while (s && strcmp(s->record.id, id) != 0) s = s->next;
-	return s;
-}
-
-struct sandbox *keeper_find(const struct keeper *k, const char *id)
-{
-	return same_id(*bucket_of(k, id), id);
-}
-
-struct sandbox *keeper_find_next(const struct sandbox *s)
-{
-	return same_id(s->next, s->record.id);
-}
-
-void keeper_add(struct keeper *k, struct sandbox *s)
-{
-	struct sandbox **at = bucket_of(k, s->record.id);
-
-	s->next = *at;
-	*at = s;
-}
-
-void keeper_drop(struct keeper *k, struct sandbox *s)
-{
-	struct sandbox **at = bucket_of(k, s->record.id);
-
-	while (*at != s) at = &(*at)->next;
-	*at = s->next;
-}
-
-unsigned keeper_count(const struct keeper *k)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < SANDBOX_STATES; i++) count += k->in_state[i];
-	return count - k->in_state[SANDBOX_ASLEEP];
-}
-
-unsigned keeper_count_staying(const struct keeper *k)
-{
-	return keeper_count(k) - k->in_state[SANDBOX_DYING] - k->in_state[SANDBOX_CLEARING];
-}
-
-void keeper_each(struct keeper *k, void (*each)(struct sandbox *s, void *ctx), void *ctx)
-{
-	for (size_t i = 0; i < KEEPER_BUCKETS; i++) {
-		for (struct sandbox *s = k->buckets[i], *next; s; s = next) {
-			next = s->next;
-			each(s, ctx);
-		}
-	}
-}
+#define SWEEP_WAIT_MS     250 /* hundreds of agents answer within it */
 
 /* ---- the line ---- */
 
 static void refuse_first(struct keeper *k, const struct err *e)
 {
-	if (k->waiting) sandbox_refuse(k->waiting, e);
+	if (k->waiting) ending_refuse(k->waiting, e);
 }
 
-void keeper_pump(struct keeper *k)
+static void serve_line(struct keeper *k)
 {
 	struct err e = {.code = -ENOSPC, .text = "this and other servers use every range of user ids"};
 	unsigned waiting;
@@ -110,27 +49,21 @@ void keeper_pump(struct keeper *k)
 
 	if (k->phase != KEEPER_SERVING) return;
 	ahead_refill(k);
-	while (k->waiting && slots_ready(k->slots) && parking_ready(k->parking)) sandbox_place(k->waiting);
+	while (k->waiting && slots_ready(k->slots) && parking_ready(k->parking))
+		placing_begin(k->waiting);
 	ahead_tell(k);
 	/* While a sandbox is on its way up, the background keeps still for it, unless others wait. */
 	waiting = k->in_state[SANDBOX_WAITING];
 	if (!waiting && k->in_state[SANDBOX_PLACING] + k->in_state[SANDBOX_BINDING]) return;
 	parking_refill(k->parking, waiting);
 	r = slots_refill(k->slots, waiting);
-	while (r == -ENOSPC && k->waiting) refuse_first(k, &e);
+	while (r == -ENOSPC && k->waiting)
+		refuse_first(k, &e);
 }
 
 static void on_supply(void *ctx)
 {
-	keeper_pump(ctx);
-	/* The last slot that was on its way may be what a stop waits for. */
-	keeper_progress(ctx);
-}
-
-static void on_slot_failed(void *ctx, const struct err *e)
-{
-	refuse_first(ctx, e);
-	keeper_progress(ctx);
+	keeper_changed(ctx);
 }
 
 static void on_agent_failed(void *ctx, const struct err *e)
@@ -147,7 +80,7 @@ static void begin_serving(struct keeper *k)
 
 	k->phase = KEEPER_SERVING;
 	if (front_start(k->front, &e) == 0) {
-		keeper_pump(k);
+		keeper_changed(k);
 		return;
 	}
 	log_event(LOG_ERROR, "front_not_started", "why", e.text, NULL);
@@ -175,8 +108,8 @@ static void each_end(struct sandbox *s, void *ctx)
 
 	(void)ctx;
 	if (s->state == SANDBOX_ASLEEP) return;
-	if (s->state == SANDBOX_WAITING) sandbox_refuse(s, &e);
-	else sandbox_end(s, GONE_REMOVED, "the server is stopping");
+	if (s->state == SANDBOX_WAITING) ending_refuse(s, &e);
+	else ending_begin(s, GONE_REMOVED, "the server is stopping");
 }
 
 static void on_front_stopped_then(void *ctx)
@@ -184,8 +117,8 @@ static void on_front_stopped_then(void *ctx)
 	struct keeper *k = ctx;
 
 	k->phase = KEEPER_EMPTYING;
-	if (!k->keep) keeper_each(k, each_end, NULL);
-	keeper_progress(k);
+	if (!k->keep) population_each(k, each_end, NULL);
+	keeper_changed(k);
 }
 
 void keeper_stop(struct keeper *k, bool keep)
@@ -197,7 +130,7 @@ void keeper_stop(struct keeper *k, bool keep)
 	front_stop(k->front, FRONT_PATIENCE_MS, on_front_stopped_then);
 }
 
-void keeper_progress(struct keeper *k)
+static void advance_phase(struct keeper *k)
 {
 	switch (k->phase) {
 	case KEEPER_STARTING:
@@ -208,9 +141,22 @@ void keeper_progress(struct keeper *k)
 		else if (!k->sweep_due) wait_for_agents(k);
 		return;
 	case KEEPER_EMPTYING:
-		if (k->keep || (keeper_count(k) == 0 && !slots_busy(k->slots))) loop_stop(k->loop);
+		if (k->keep || (population_count(k) == 0 && !slots_busy(k->slots))) loop_stop(k->loop);
 		return;
 	}
+}
+
+static void on_changed(void *ctx)
+{
+	serve_line(ctx);
+	advance_phase(ctx);
+}
+
+/* No change that has more prepared: the next one would fail, too. But a stop may wait for just this. */
+static void on_slot_failed(void *ctx, const struct err *e)
+{
+	refuse_first(ctx, e);
+	advance_phase(ctx);
 }
 
 static void on_serve_gone(void *ctx, unsigned events)
@@ -273,10 +219,12 @@ int keeper_new(const struct keeper_settings *settings, struct keeper **ret, stru
 
 	k->settings = settings;
 	k->waiting_last = &k->waiting;
+	k->on_changed = on_changed;
 	r = loop_new(&k->loop, e);
 	if (r == 0) r = open_parts(k, e);
 	if (r == 0) {
-		k->front = front_new(k);
+		k->front = front_new(k, requests());
+		k->ahead = ahead_new(k);
 		r = start_parts(k, e);
 	}
 	if (r < 0) return r;
@@ -287,25 +235,17 @@ int keeper_new(const struct keeper_settings *settings, struct keeper **ret, stru
 	return 0;
 }
 
-static void on_first_turn(void *ctx)
-{
-	struct keeper *k = ctx;
-
-	if (k->phase != KEEPER_STARTING) return;
-	k->phase = KEEPER_SWEEPING;
-	keeper_progress(k);
-}
-
 int keeper_run(struct keeper *k)
 {
-	loop_defer(k->loop, on_first_turn, k);
+	k->phase = KEEPER_SWEEPING;
+	keeper_changed(k);
 	loop_run(k->loop);
 	return k->result;
 }
 
 void keeper_end(struct keeper *k)
 {
-	ahead_done(&k->ahead);
+	ahead_free(k->ahead);
 	parking_free(k->parking);
 	if (k->keep) return;
 	slots_free(k->slots);

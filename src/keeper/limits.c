@@ -9,10 +9,9 @@
 #include "isolation/cgroup.h"
 #include "isolation/instance.h"
 #include "isolation/quota.h"
-#include "keeper/ahead.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
-#include "keeper/keeper.h"
+#include "keeper/parts.h"
 #include "keeper/sandbox.h"
 #include "loop/loop.h"
 #include "wire/link.h"
@@ -115,7 +114,7 @@ static void tell_agent(struct sandbox *s)
 	m.memory_bytes = limits.memory_bytes;
 	m.pids = limits.pids;
 	m.cpu_milli = limits.cpu_milli;
-	if (LINK_SEND(s->bond, 0, limits, &m, fds, count) < 0) sandbox_end(s, GONE_DIED, "its agent does not read");
+	if (LINK_SEND(s->bond, 0, limits, &m, fds, count) < 0) ending_begin(s, GONE_DIED, "its agent does not read");
 }
 
 void limits_tell_numbers(struct sandbox *s)
@@ -132,7 +131,7 @@ static void on_made(void *ctx)
 	if (s->work_err.code < 0) log_event(LOG_ERROR, "limits_not_made", "id", s->record.id, "why", s->work_err.text, NULL);
 	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_BINDING) tell_agent(s);
 	for (size_t i = 0; i < LIMITS_FDS && s->work_err.code == 0; i++) s->limits.fds[i] = fd_close(s->limits.fds[i]);
-	if (s->state == SANDBOX_BINDING) ahead_arrived(s);
+	if (s->state == SANDBOX_BINDING) s->limits.then(s);
 	ending_advance(s);
 }
 
@@ -160,8 +159,9 @@ static void on_removed(void *ctx)
 
 /* ---- what the agent says ---- */
 
-void limits_want(struct sandbox *s)
+void limits_want(struct sandbox *s, void (*then)(struct sandbox *s))
 {
+	s->limits.then = then;
 	switch (s->limits.phase) {
 	case LIMITS_NONE:
 	case LIMITS_MADE:               /* the answer went to a keeper that is dead: make them ours */

@@ -5,31 +5,16 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include "wire/message.h"
-
 struct limits;
 struct record;
 struct err;
 struct sandbox;
 
-enum limits_phase {
-	LIMITS_NONE,
-	LIMITS_MAKING,
-	LIMITS_MADE,
-	LIMITS_REMOVING,
-};
-
-struct limits_of {
-	enum limits_phase phase;
-	bool stale;  /* made for another instance type than was asked for */
-	bool wanted; /* asked for while the old ones are being removed */
-	int fds[LIMITS_FDS]; /* between a work thread and the message */
-};
-
-/* The agent is about to start a first process; it is answered with `limits`. */
-void limits_want(struct sandbox *s);
+/*
+ * The agent is about to start a first process: it is answered with `limits`. Or S is being made ahead: then THEN(S)
+ * follows, also when they could not be made, unless S ended.
+ */
+void limits_want(struct sandbox *s, void (*then)(struct sandbox *s));
 
 /* On a work thread: those that are made get the limits of the instance type in the record. */
 int limits_adapt(struct sandbox *s, struct err *e);

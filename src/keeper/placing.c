@@ -1,8 +1,4 @@
-/*
- * placing.c - out of the line, on the way up: the sandbox's files are put into place (PLACING, on a work
- * thread), and then a parked agent contains itself around them (BINDING). Its `bound` comes to sandbox.c.
- */
-#include "keeper/sandbox.h"
+#include "keeper/placing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,16 +10,54 @@
 #include "base/fd.h"
 #include "isolation/cgroup.h"
 #include "isolation/quota.h"
+#include "keeper/bond.h"
 #include "keeper/ending.h"
-#include "keeper/keeper.h"
+#include "keeper/limits.h"
+#include "keeper/line.h"
 #include "keeper/parking.h"
+#include "keeper/parts.h"
+#include "keeper/population.h"
+#include "keeper/sandbox.h"
 #include "keeper/trash.h"
 #include "loop/loop.h"
 #include "wire/link.h"
 
+#define LINE_WAIT_MS   20000
 #define BIND_WAIT_MS   10000
 #define PLACE_RETRY_MS 10
 #define PLACE_TRIES    500
+
+/* ---- in line ---- */
+
+static void on_line_too_long(void *ctx)
+{
+	struct err e = {.code = -ETIMEDOUT, .text = "no agent or slot became free in time"};
+
+	ending_refuse(ctx, &e);
+}
+
+static void wait_in_line(struct sandbox *s)
+{
+	line_join(s);
+	sandbox_set_timer(s, on_line_too_long, LINE_WAIT_MS);
+}
+
+void placing_line_up(struct keeper *k, const char *id, const struct wish *wish)
+{
+	struct sandbox *s = sandbox_new(k, id, SANDBOX_WAITING);
+
+	population_add(k, s);
+	memcpy(s->record.instance, wish->instance, sizeof s->record.instance);
+	s->record.own = wish->own;
+	wait_in_line(s);
+}
+
+void placing_wake(struct sandbox *s)
+{
+	s->keeps_tree = true;
+	sandbox_become(s, SANDBOX_WAITING);
+	wait_in_line(s);
+}
 
 /* ---- its files ---- */
 
@@ -102,7 +136,7 @@ static void on_bind_too_slow(void *ctx)
 {
 	struct err e = {.code = -ETIMEDOUT, .text = "the agent did not become a sandbox in time"};
 
-	sandbox_refuse(ctx, &e);
+	ending_refuse(ctx, &e);
 }
 
 static void bind_agent(struct sandbox *s)
@@ -128,7 +162,7 @@ static void bind_agent(struct sandbox *s)
 
 	if (r < 0) {
 		(void)err_set(&e, r, "reach the agent");
-		sandbox_refuse(s, &e);
+		ending_refuse(s, &e);
 		return;
 	}
 	sandbox_become(s, SANDBOX_BINDING);
@@ -156,17 +190,17 @@ static void on_placed(void *ctx)
 	/* The tree is still being let go of. */
 	else if (s->work_err.code == -EBUSY && s->wakes && s->place_tries < PLACE_TRIES)
 		sandbox_set_timer(s, begin_placing, PLACE_RETRY_MS);
-	else if (s->work_err.code < 0) sandbox_refuse(s, &s->work_err);
+	else if (s->work_err.code < 0) ending_refuse(s, &s->work_err);
 	else bind_agent(s);
 }
 
-void sandbox_place(struct sandbox *s)
+void placing_begin(struct sandbox *s)
 {
 	struct keeper *k = s->keeper;
 	struct record *rec = &s->record;
 	struct parked agent;
 
-	sandbox_leave_line(s);
+	line_leave(s);
 	sandbox_become(s, SANDBOX_PLACING);
 	slots_take(k->slots, &s->slot);
 	parking_take(k->parking, &agent);
@@ -183,8 +217,8 @@ void sandbox_place(struct sandbox *s)
 		id_make_uuid(rec->run);
 	}
 	id_random(rec->cookie, sizeof rec->cookie);
-	sandbox_hold_agent(s, agent.pidfd);
-	sandbox_hold_bond(s, agent.bond_fd);
+	bond_hold_agent(s, agent.pidfd);
+	bond_hold(s, agent.bond_fd);
 	s->place_tries = 0;
 	begin_placing(s);
 }

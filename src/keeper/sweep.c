@@ -13,13 +13,17 @@
 #include "base/log.h"
 #include "isolation/cgroup.h"
 #include "keeper/blocks.h"
-#include "keeper/keeper.h"
+#include "keeper/bond.h"
+#include "keeper/ending.h"
+#include "keeper/parts.h"
+#include "keeper/population.h"
 #include "keeper/process.h"
 #include "keeper/sandbox.h"
 #include "keeper/trash.h"
 
 #define CGROUP_TRIES   100
 #define CGROUP_WAIT_US 5000
+#define ADOPT_WAIT_MS  20000 /* nobody else waits for it */
 
 static DIR *open_dir(int dir_fd)
 {
@@ -45,13 +49,43 @@ static int connect_agent(const struct state *state, const struct record *rec)
 
 static int read_record(const struct state *state, const char *run, struct record *ret, struct err *e)
 {
-	auto_close int dir_fd = openat(state->sandboxes_fd, run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int dir_fd =
+		openat(state->sandboxes_fd, run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r;
 
 	if (dir_fd < 0) return err_set(e, -errno, "open the sandbox's directory");
 	r = record_read(dir_fd, ret, e);
 	if (r == 0 && strcmp(ret->run, run) != 0) r = err_say(e, -EINVAL, "the record is of another sandbox");
 	return r;
+}
+
+static void on_adopt_too_slow(void *ctx)
+{
+	ending_begin(ctx, GONE_DIED, "its agent does not answer");
+}
+
+/*
+ * HAS_SLOT: its ids are ours. PIDFD -1: its agent is dead. CONNECTED_FD: to the agent; -1: there is none to
+ * talk to. Takes both descriptors. What cannot live on ends.
+ */
+static void adopt(struct keeper *k, const struct record *rec, bool has_slot, int pidfd, int connected_fd)
+{
+	struct sandbox *s = sandbox_new(k, rec->id, SANDBOX_ADOPTING);
+
+	s->record = *rec;
+	population_add(k, s);
+	if (rec->asleep) {
+		ending_rest(s);
+		return;
+	}
+	s->keeps_tree = rec->id[0] && k->settings->sleeps;
+	s->has_slot = has_slot;
+	s->dead = pidfd < 0;
+	if (pidfd >= 0) bond_hold_agent(s, pidfd);
+	if (connected_fd >= 0) bond_hold(s, connected_fd);
+	if (pidfd < 0 || connected_fd < 0 || !has_slot || bond_greet(rec, connected_fd, ROLE_KEEPER) < 0)
+		ending_begin(s, GONE_DIED, "the server was restarted without it");
+	else sandbox_set_timer(s, on_adopt_too_slow, ADOPT_WAIT_MS);
 }
 
 static void sweep_sandbox(struct keeper *k, const char *run)
@@ -67,14 +101,14 @@ static void sweep_sandbox(struct keeper *k, const char *run)
 		return;
 	}
 	if (rec.asleep) {
-		sandbox_adopt(k, &rec, false, -1, -1);
+		adopt(k, &rec, false, -1, -1);
 		return;
 	}
 	has_slot = blocks_take_this(k->blocks, rec.base_id) == 0;
 	/* Of another boot: the pid is somebody else's by now. */
 	if (strcmp(rec.boot, k->boot) == 0) pidfd = process_open(rec.pid, rec.pid_start);
 	if (pidfd >= 0) fd = connect_agent(&k->state, &rec);
-	sandbox_adopt(k, &rec, has_slot, pidfd < 0 ? -1 : pidfd, fd < 0 ? -1 : fd);
+	adopt(k, &rec, has_slot, pidfd < 0 ? -1 : pidfd, fd < 0 ? -1 : fd);
 }
 
 /* ---- sockets without a sandbox ---- */
@@ -93,7 +127,9 @@ static void kill_listener(const struct state *state, uint32_t base_id)
 	struct ucred peer;
 	socklen_t len = sizeof peer;
 
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != base_id || peer.pid <= 1) return;
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != base_id ||
+	    peer.pid <= 1)
+		return;
 	auto_close int pidfd = process_open(peer.pid, process_start(peer.pid));
 	if (pidfd < 0) return;
 	log_event(LOG_WARN, "stray_agent_killed", "pid", LOG_U(peer.pid), NULL);
@@ -106,7 +142,7 @@ static void sweep_socket(struct keeper *k, const char *name)
 
 	(void)sscanf(name, "%8x.sock", &base_id);
 	unknown = base_id;
-	if (base_id) keeper_each(k, each_compare, &unknown);
+	if (base_id) population_each(k, each_compare, &unknown);
 	if (base_id && !unknown) return;
 	if (base_id) kill_listener(&k->state, base_id);
 	(void)fd_remove(k->state.run_fd, name, 0);
@@ -132,7 +168,7 @@ static void sweep_cgroup(const char *run, void *ctx)
 	struct keeper *k = ctx;
 	int r = -EBUSY;
 
-	keeper_each(k, each_compare_run, &search);
+	population_each(k, each_compare_run, &search);
 	if (search.found) return;
 	for (int i = 0; i < CGROUP_TRIES && r < 0 && r != -ENOENT; i++) {
 		if (i) (void)usleep(CGROUP_WAIT_US);

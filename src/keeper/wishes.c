@@ -1,7 +1,4 @@
-/*
- * wishes.c - `create` and `remove`: what the front asks for, judged, and fitted to what there is of that id.
- */
-#include "keeper/sandbox.h"
+#include "keeper/wishes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,15 +9,23 @@
 #include "base/log.h"
 #include "isolation/instance.h"
 #include "keeper/ahead.h"
+#include "keeper/bond.h"
+#include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/issued.h"
-#include "keeper/keeper.h"
+#include "keeper/line.h"
 #include "keeper/lost.h"
+#include "keeper/parts.h"
+#include "keeper/placing.h"
+#include "keeper/population.h"
+#include "keeper/sandbox.h"
+
+static void create(struct keeper *k, const char *id, const struct wish *wish);
 
 /* Who asks for a place that is being cleared waits for that. */
 static void ask_again(struct sandbox *s, const struct wish *wish)
 {
-	s->again = true;
+	s->again = create;
 	s->again_wish = *wish;
 }
 
@@ -29,8 +34,8 @@ static void attach_again(struct sandbox *s)
 {
 	struct wish same = {.own = s->record.own};
 
-	if (sandbox_attach(s) == 0) return;
-	sandbox_end(s, GONE_DIED, "its agent takes no connection");
+	if (bond_attach_front(s) == 0) return;
+	ending_begin(s, GONE_DIED, "its agent takes no connection");
 	memcpy(same.instance, s->record.instance, sizeof same.instance);
 	ask_again(s, &same);
 }
@@ -55,7 +60,7 @@ static void create_over(struct sandbox *old, const struct wish *wish)
 static void create(struct keeper *k, const char *id, const struct wish *wish)
 {
 	unsigned max = k->settings->max_sandboxes, now;
-	struct sandbox *old = keeper_find(k, id);
+	struct sandbox *old = population_find(k, id);
 	char text[200];
 
 	if (k->phase != KEEPER_SERVING) {
@@ -68,7 +73,7 @@ static void create(struct keeper *k, const char *id, const struct wish *wish)
 	}
 	lost_forget(k->lost, id);
 	if (!old && ahead_claim(k, id, wish)) return;
-	now = keeper_count_staying(k);
+	now = population_count_staying(k);
 	if (now >= max && !ahead_make_room(k)) {
 		(void)snprintf(text, sizeof text, "instance limit reached (%u/%u)", now, max);
 		front_refused(k->front, id, REFUSED_CAPACITY, text);
@@ -79,12 +84,13 @@ static void create(struct keeper *k, const char *id, const struct wish *wish)
 		front_refused(k->front, id, REFUSED_CAPACITY, text);
 		return;
 	}
-	if (old) sandbox_wake(old);
-	else sandbox_line_up(k, id, wish);
-	keeper_pump(k);
+	if (old) placing_wake(old);
+	else placing_line_up(k, id, wish);
+	keeper_changed(k);
 }
 
-/* Limits of its own: not beyond what the largest instance type has, for whoever may ask for that may ask for no more. */
+/* Limits of its own: not beyond what the largest instance type has, for whoever may ask for that may ask for
+ * no more. */
 static bool wish_is_fair(const struct wish *wish)
 {
 	struct limits least, most;
@@ -93,7 +99,7 @@ static bool wish_is_fair(const struct wish *wish)
 	return limits_are_within(&wish->own, &least, &most);
 }
 
-void sandbox_create(struct keeper *k, const struct msg_create *m)
+void wishes_create(struct keeper *k, const struct msg_create *m)
 {
 	const char *type = m->instance.len ? m->instance.at : k->settings->instance;
 	struct limits limits;
@@ -118,14 +124,9 @@ void sandbox_create(struct keeper *k, const struct msg_create *m)
 	create(k, m->id.at, &wish);
 }
 
-void sandbox_create_again(struct keeper *k, const char *id, const struct wish *wish)
+void wishes_remove(struct keeper *k, const struct wire_text *id)
 {
-	create(k, id, wish);
-}
-
-void sandbox_remove(struct keeper *k, const struct wire_text *id)
-{
-	struct sandbox *s = id_is_sandbox(id->at, id->len) ? keeper_find(k, id->at) : NULL;
+	struct sandbox *s = id_is_sandbox(id->at, id->len) ? population_find(k, id->at) : NULL;
 	struct err e = {.code = -ECANCELED, .text = "it was removed while it was being made"};
 
 	if (id_is_sandbox(id->at, id->len)) {
@@ -140,28 +141,43 @@ void sandbox_remove(struct keeper *k, const struct wire_text *id)
 	switch (s->state) {
 	case SANDBOX_WAITING:
 		if (s->record.run[0]) { /* it was to be woken: there is a tree */
-			sandbox_leave_line(s);
-			sandbox_end(s, GONE_REMOVED, "");
+			line_leave(s);
+			ending_begin(s, GONE_REMOVED, "");
 			return;
 		}
 		front_gone(k->front, id->at, GONE_REMOVED, "");
-		sandbox_refuse(s, &e);
+		ending_refuse(s, &e);
 		return;
 	case SANDBOX_PLACING:
 	case SANDBOX_BINDING:
 	case SANDBOX_CLAIMING:
 		front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
-		sandbox_end(s, GONE_REMOVED, "");
+		ending_begin(s, GONE_REMOVED, "");
 		return;
 	case SANDBOX_PARKED:
 	case SANDBOX_ADOPTING:
 	case SANDBOX_ASLEEP:
-	case SANDBOX_LIVE: sandbox_end(s, GONE_REMOVED, ""); return;
+	case SANDBOX_LIVE: ending_begin(s, GONE_REMOVED, ""); return;
 	case SANDBOX_DYING:
 	case SANDBOX_CLEARING:
 		if (s->again) front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
-		s->again = false;
+		s->again = NULL;
 		s->silent = false;
 		return;
 	}
+}
+
+void wishes_sleep(struct keeper *k, const struct wire_text *id)
+{
+	struct sandbox *s = id_is_sandbox(id->at, id->len) ? population_find(k, id->at) : NULL;
+
+	if (!s) {
+		front_gone(k->front, id->at, GONE_REMOVED, "");
+		return;
+	}
+	if (s->state == SANDBOX_ASLEEP) front_asleep(k->front, s);
+	if (s->state != SANDBOX_LIVE) return; /* what becomes of it is told anyway */
+	s->keeps_tree = true;
+	s->silent = true;
+	ending_begin(s, GONE_REMOVED, "nobody used it");
 }

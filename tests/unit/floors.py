@@ -2,7 +2,8 @@
 """Checks that code includes only from its own room and from lower floors, and names the room when it does.
 
 The floors are read from the table of ARCHITECTURE.md, so the page cannot drift from the code. Beyond the floors there
-are the nevers of the same page. The check first proves on made-up samples that it can fail.
+are the nevers of the same page. A room may write down its inner order in one of its headers, the highest first: its
+files then include only from lines below their own. The check first proves on made-up samples that it can fail.
 """
 import os
 import re
@@ -19,6 +20,7 @@ NEVERS = {
 }
 # `config` holds the options; only a program's first file reads them and hands plain values on.
 CONFIG_READERS = re.compile(r"^src/(cli|front|keeper|agent)/(main|serve)\w*\.[ch]$")
+ORDER = re.compile(r"^ \* The room's inner order.*?\n \*\n(.*?)\n \*(?:/|\n)", re.M | re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -55,6 +57,38 @@ def judge(path, line, floors):
     return None
 
 
+def order_of(text):
+    """{"keeper": 2, "bond": 1, ...} from a header's lines like ` *   placing, bond     the way up`; {}: it has no order."""
+    table = ORDER.search(text)
+    lines = re.findall(r"^ \*   (\w+(?:, \w+)*)", table.group(1), flags=re.M) if table else []
+    return {file: height for height, files in enumerate(reversed(lines)) for file in files.split(", ")}
+
+
+def judge_inside(path, line, order):
+    """A sentence about what is wrong with LINE of PATH in a room with that inner order, or None."""
+    found = INCLUDE.match(line)
+    room, file = path.split("/")[1], path.split("/")[-1].split(".")[0]
+    if not order or not found or not found.group(1).startswith(room + "/"):
+        return None
+    other = found.group(1).split("/")[-1].split(".")[0]
+    for name in (file, other):
+        if name not in order:
+            return f"{name} has no place in the inner order of {room}"
+    if other != file and order[other] >= order[file]:
+        return f"{file} includes {other}, which does not stand below it in the inner order of {room}"
+    return None
+
+
+def prove_that_order_can_fail():
+    order = order_of("/*\n * The room's inner order:\n *\n *   main\n *   up, aside      words, words\n *   low\n */\n")
+    bad = [("low.h", "up"), ("up.c", "aside"), ("up.c", "stranger")]
+    good = [("up.c", "up"), ("up.c", "low"), ("main.c", "low")]
+    wrong = [s for s in bad + good
+             if bool(judge_inside(f"src/keeper/{s[0]}", f'#include "keeper/{s[1]}.h"', order)) != (s in bad)]
+    if wrong:
+        sys.exit(f"the check itself is broken: it misjudges {wrong}")
+
+
 def prove_that_it_can_fail(floors):
     bad = [
         ("src/base/buf.c", '#include "loop/loop.h"'),
@@ -82,16 +116,20 @@ def main(top):
     with open("ARCHITECTURE.md") as page:
         floors = floors_of(page.read())
     prove_that_it_can_fail(floors)
+    prove_that_order_can_fail()
 
     files = sorted(os.path.join(where, name) for where, _, names in os.walk("src") for name in names
                    if name.endswith((".c", ".h", ".def")))
+    texts = {path: open(path).read() for path in files}
+    orders = {}
+    for path, text in texts.items():
+        orders.setdefault(path.split("/")[1], {}).update(order_of(text))
     complaints = []
-    for path in files:
-        with open(path) as lines:
-            for number, line in enumerate(lines, 1):
-                complaint = judge(path, line, floors)
-                if complaint:
-                    complaints.append(f"{path}:{number}: {complaint}")
+    for path, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            complaint = judge(path, line, floors) or judge_inside(path, line, orders[path.split("/")[1]])
+            if complaint:
+                complaints.append(f"{path}:{number}: {complaint}")
     print("\n".join(complaints) or f"{len(files)} files keep to their floors")
     return 1 if complaints else 0
 
