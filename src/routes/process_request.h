@@ -2,7 +2,7 @@
 #pragma once
 
 #include "routes/request.h"
-#include "sandbox/process.h"
+#include "sandbox/process_list.h"
 
 /*
  * For a route that looks for one process or terminal: the link to its sandbox and the name, which the caller

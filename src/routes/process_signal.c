@@ -12,6 +12,7 @@
 #include "routes/handlers.h"
 #include "routes/json_body.h"
 #include "routes/process_request.h"
+#include "sandbox/call.h"
 
 #define SIGNAL_MAX 64
 #define WORDS_MAX  1000
@@ -20,7 +21,7 @@ struct signalling {
 	struct request *rq;
 	enum process_kind kind;
 	const char *fault; /* of a request that is only looked up any more: 404 comes before it */
-	struct process_signal *operation;
+	struct call *operation;
 	struct process_list *look;
 	bool found;
 };
@@ -39,7 +40,7 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct signalling *s = ctx;
 
 	(void)x;
-	process_signal_drop(s->operation);
+	call_drop(s->operation);
 	process_list_drop(s->look);
 	free(s);
 }
@@ -81,7 +82,7 @@ static void send_signal(struct request *rq, struct agent_link *link, enum proces
 {
 	struct signalling *s = signalling_new(rq, kind);
 
-	s->operation = process_signal_start(link, kind, name, signo, how, on_answer, s);
+	s->operation = process_signal(link, kind, name, signo, how, on_answer, s);
 	if (!s->operation) fail(s, why_not_begun(-EMFILE));
 }
 

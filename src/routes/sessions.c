@@ -17,7 +17,7 @@
 #include "routes/json_body.h"
 #include "routes/request.h"
 #include "routes/session_request.h"
-#include "sandbox/session.h"
+#include "sandbox/call.h"
 
 #define WORDS_MAX 1000
 
@@ -27,7 +27,7 @@ struct session_change {
 	char id[NAME_ID_MAX + 1];
 	struct session_request wish; /* of a creation */
 	struct sandbox_wait *wait;
-	struct session_operation *operation;
+	struct call *operation;
 };
 
 static void change_free(struct session_change *c)
@@ -51,7 +51,7 @@ static void on_gone(struct exchange *x, void *ctx)
 
 	(void)x;
 	sandbox_wait_cancel(c->wait);
-	session_operation_drop(c->operation);
+	call_drop(c->operation);
 	change_free(c);
 }
 

@@ -7,7 +7,7 @@
 
 struct operation_end;
 
-/* P is judged in form (sandbox/process.h); its texts are a stranger's. */
+/* P is judged in form (sandbox/process_list.h); its texts are a stranger's. */
 json_t *process_status_json(const struct msg_process *p);
 json_t *terminal_snapshot_json(const struct msg_process *p);
 

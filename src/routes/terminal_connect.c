@@ -16,6 +16,7 @@
 #include "routes/handlers.h"
 #include "routes/status_json.h"
 #include "routes/terminal_size.h"
+#include "sandbox/call.h"
 
 struct connect {
 	struct attachment a;
@@ -50,8 +51,8 @@ static void terminate(struct attachment *a)
 	struct sandbox *sb = sandboxes_find(a->rq->routes->sandboxes, a->rq->match.id);
 
 	if (!sb) return;
-	(void)process_signal_start(sandbox_link(sb), KIND_TERMINAL, connect_of(a)->name, 0, SIGNAL_TERMINATE,
-				   on_terminated, NULL);
+	(void)process_signal(sandbox_link(sb), KIND_TERMINAL, connect_of(a)->name, 0, SIGNAL_TERMINATE,
+			     on_terminated, NULL);
 }
 
 static void on_control(struct attachment *a, const struct control_message *m)

@@ -7,7 +7,7 @@
 #include "loop/loop.h"
 #include "wire/greeting.h"
 
-#define PACKETS_A_TURN 8  /* then the loop serves others first */
+#define PACKETS_A_TURN 8 /* then the loop serves others first */
 
 struct agent_link {
 	struct link *wire;
@@ -251,4 +251,13 @@ void channel_close(struct channel *c)
 	answered(c);
 	HASH_DEL(c->link->channels, c);
 	c->link = NULL;
+}
+
+void channel_reset(struct channel *c, bool kill)
+{
+	const struct msg_reset m = {.kill = kill};
+
+	if (!c->link) return;
+	CHANNEL_SEND(c, reset, &m);
+	channel_close(c);
 }

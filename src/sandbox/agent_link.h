@@ -59,6 +59,10 @@ struct agent_link *agent_link_free(struct agent_link *l, enum end_reason reason,
 int channel_open(struct channel *c, struct agent_link *l, const struct channel_class *class);
 void channel_close(struct channel *c);
 
+/* Tells the agent that nobody listens any more, and closes. KILL: what a command runs ends, too. A closed one
+ * is fine. */
+void channel_reset(struct channel *c, bool kill);
+
 /*
  * The agent owes C a message, as it does after every opening. An agent that owes one and says nothing at all
  * for AGENT_SILENCE_MAX_MS is stuck or stopped: the link is given up, so that nobody waits for ever.

@@ -127,11 +127,8 @@ int archive_unpack(struct agent_link *link, uint32_t uid, on_archive_end *on_end
 
 struct archive_operation *archive_drop(struct archive_operation *op)
 {
-	struct msg_reset m = {0};
-
 	if (!op) return NULL;
-	if (op->channel.link) CHANNEL_SEND(&op->channel, reset, &m);
-	channel_close(&op->channel);
+	channel_reset(&op->channel, false);
 	free(op);
 	return NULL;
 }

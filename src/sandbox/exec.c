@@ -142,7 +142,7 @@ int exec_start(struct agent_link *link, const struct exec_spec *spec, const stru
 	struct exec *x = mem_new(sizeof *x);
 	struct msg_open_exec m = {
 		.flags = (spec->direct ? EXEC_DIRECT : 0) | (spec->input ? EXEC_STDIN : 0) |
-		         (spec->background ? EXEC_BACKGROUND : 0),
+			 (spec->background ? EXEC_BACKGROUND : 0),
 		.uid = spec->uid,
 		.timeout_ms = spec->timeout_ms,
 		.grace_ms = spec->grace_ms,
@@ -183,8 +183,7 @@ void exec_consumed(struct exec *x, size_t len)
 struct exec *exec_detach(struct exec *x, bool kill)
 {
 	if (!x) return NULL;
-	struct msg_reset m = {.kill = kill};
-	if (x->channel.link) CHANNEL_SEND(&x->channel, reset, &m);
+	channel_reset(&x->channel, kill);
 	exec_free(x);
 	return NULL;
 }

@@ -112,9 +112,9 @@ struct file_operation *file_open_write(struct agent_link *link, uint32_t uid, co
 	return op;
 }
 
-struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
-					const void *content, size_t len, const struct file_events *events,
-					void *ctx)
+struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path,
+					uint32_t mode, const void *content, size_t len,
+					const struct file_events *events, void *ctx)
 {
 	struct file_operation *op = operation_new(link, true, events, ctx);
 	struct msg_open_write m = {.uid = uid,
@@ -140,10 +140,8 @@ void file_operation_commit(struct file_operation *op)
 
 struct file_operation *file_operation_drop(struct file_operation *op)
 {
-	struct msg_reset m = {0};
-
 	if (!op) return NULL;
-	if (op->channel.link) CHANNEL_SEND(&op->channel, reset, &m);
+	channel_reset(&op->channel, false);
 	operation_free(op);
 	return NULL;
 }

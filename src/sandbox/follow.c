@@ -159,10 +159,8 @@ void follow_consumed(struct follow *f, size_t len)
 
 struct follow *follow_drop(struct follow *f)
 {
-	struct msg_reset m = {0};
-
 	if (!f) return NULL;
-	if (f->channel.link) CHANNEL_SEND(&f->channel, reset, &m);
+	channel_reset(&f->channel, false);
 	follow_free(f);
 	return NULL;
 }

@@ -47,7 +47,7 @@ struct exec;
 
 struct exec_spec {
 	bool direct;     /* argv is executed as it is, without bash */
-	bool background; /* only start it: END_DONE comes right after on_started; see sandbox/process.h */
+	bool background; /* only start it: END_DONE comes right after on_started; see sandbox/process_list.h */
 	uint32_t uid;
 	uint64_t timeout_ms; /* 0: none */
 	uint32_t grace_ms;   /* between SIGTERM and SIGKILL */

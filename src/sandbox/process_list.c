@@ -1,5 +1,4 @@
-/* process_list.c - what the agent knows of the processes of its sandbox. */
-#include "sandbox/process.h"
+#include "sandbox/process_list.h"
 
 #include <errno.h>
 
@@ -77,11 +76,8 @@ struct process_list *process_list_start(struct agent_link *link, enum process_ki
 
 struct process_list *process_list_drop(struct process_list *list)
 {
-	struct msg_reset m = {0};
-
 	if (!list) return NULL;
-	if (list->channel.link) CHANNEL_SEND(&list->channel, reset, &m);
-	channel_close(&list->channel);
+	channel_reset(&list->channel, false);
 	free(list);
 	return NULL;
 }

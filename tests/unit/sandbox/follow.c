@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "sandbox/agent_link.h"
-#include "sandbox/process.h"
+#include "sandbox/call.h"
+#include "sandbox/process_list.h"
 #include "sandbox/terminal.h"
 
 static struct agent_link *link_;
@@ -400,8 +401,7 @@ TEST(a_signal_goes_to_what_was_named_and_its_answer_comes_back)
 	struct msg_open_signal m;
 
 	begin();
-	ASSERT_TRUE(process_signal_start(link_, KIND_TERMINAL, "t-1", 15, SIGNAL_TERMINATE, on_done, NULL) !=
-		    NULL);
+	ASSERT_TRUE(process_signal(link_, KIND_TERMINAL, "t-1", 15, SIGNAL_TERMINATE, on_done, NULL) != NULL);
 	ASSERT_EQ(peer_saw(MSG_open_signal), 1);
 	ASSERT_OK(msg_open_signal_parse(&last, &m));
 	ASSERT_STR(m.name.at, "t-1");
