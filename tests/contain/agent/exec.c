@@ -369,46 +369,15 @@ TEST(processes_are_listed)
 	ASSERT_EQ(r.end.reason, END_CANCELLED);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	rig_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RUN(output_and_status_arrive_and_the_end_is_last),
-		RUN(a_builtin_is_run_by_bash_and_a_program_without_it),
-		RUN(bash_itself_reports_what_cannot_be_run),
-		RUN(a_death_by_signal_is_told_as_such),
-		RUN(a_working_directory_that_cannot_be_entered_is_named),
-		RUN(a_command_starts_with_nothing_of_ours),
-		RUN(the_end_does_not_wait_for_a_background_child_that_holds_the_pipe),
-		RUN(a_background_child_may_go_on_writing),
-		RUN(a_timeout_ends_the_whole_tree_even_if_it_ignores_term),
-		RUN(a_timeout_that_is_obeyed_keeps_the_status_and_the_output),
-		RUN(a_signal_reaches_daemons_too),
-		RUN(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on),
-		RUN(five_mebibytes_of_stdin_arrive_whole),
-		RUN(without_credit_a_command_waits_and_nothing_grows),
-		RUN(the_end_needs_no_credit),
-		RUN(much_output_is_exact),
-		RUN(a_thousand_orphans_leave_no_zombies),
-		RUN(long_commands_work),
-		RUN(processes_are_listed)};
-
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RIG_TESTS(RUN(output_and_status_arrive_and_the_end_is_last),
+	  RUN(a_builtin_is_run_by_bash_and_a_program_without_it), RUN(bash_itself_reports_what_cannot_be_run),
+	  RUN(a_death_by_signal_is_told_as_such), RUN(a_working_directory_that_cannot_be_entered_is_named),
+	  RUN(a_command_starts_with_nothing_of_ours),
+	  RUN(the_end_does_not_wait_for_a_background_child_that_holds_the_pipe),
+	  RUN(a_background_child_may_go_on_writing),
+	  RUN(a_timeout_ends_the_whole_tree_even_if_it_ignores_term),
+	  RUN(a_timeout_that_is_obeyed_keeps_the_status_and_the_output), RUN(a_signal_reaches_daemons_too),
+	  RUN(a_reset_with_kill_leaves_nothing_and_one_without_lets_it_go_on),
+	  RUN(five_mebibytes_of_stdin_arrive_whole), RUN(without_credit_a_command_waits_and_nothing_grows),
+	  RUN(the_end_needs_no_credit), RUN(much_output_is_exact), RUN(a_thousand_orphans_leave_no_zombies),
+	  RUN(long_commands_work), RUN(processes_are_listed))

@@ -205,36 +205,10 @@ TEST(links_that_flip_while_we_look_lead_nowhere_outside)
 	rig_until(run_ended, &flip);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	rig_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {RUN(a_file_is_read_with_its_size_mode_and_time),
-		RUN(a_large_file_comes_as_a_descriptor_only),
-		RUN(a_small_file_is_written_whole_in_one_step),
-					   RUN(what_is_no_readable_plain_file_is_refused_with_its_reason),
-					   RUN(an_absolute_link_stays_inside),
-					   RUN(a_write_makes_directories_and_belongs_to_the_user),
-					   RUN(an_existing_file_keeps_its_mode_and_a_link_to_it_stays_a_link),
-					   RUN(a_write_that_is_dropped_leaves_the_old_file_whole),
-					   RUN(writes_to_other_places_are_refused),
-					   RUN(links_that_flip_while_we_look_lead_nowhere_outside)};
-
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RIG_TESTS(RUN(a_file_is_read_with_its_size_mode_and_time), RUN(a_large_file_comes_as_a_descriptor_only),
+	  RUN(a_small_file_is_written_whole_in_one_step),
+	  RUN(what_is_no_readable_plain_file_is_refused_with_its_reason), RUN(an_absolute_link_stays_inside),
+	  RUN(a_write_makes_directories_and_belongs_to_the_user),
+	  RUN(an_existing_file_keeps_its_mode_and_a_link_to_it_stays_a_link),
+	  RUN(a_write_that_is_dropped_leaves_the_old_file_whole), RUN(writes_to_other_places_are_refused),
+	  RUN(links_that_flip_while_we_look_lead_nowhere_outside))

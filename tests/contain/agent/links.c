@@ -167,34 +167,8 @@ TEST(pid_1_is_out_of_reach_from_inside)
 	assert_serves();
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	rig_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RUN(a_connection_without_the_cookie_is_closed),
-		RUN(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped),
-		RUN(a_lying_front_only_hurts_itself),
-		RUN(stdin_beyond_the_credit_ends_the_link),
-		RUN(a_new_keeper_takes_the_bond_and_is_asked_for_limits),
-		RUN(an_idle_sandbox_gives_its_limits_back_and_asks_again),
-		RUN(pid_1_is_out_of_reach_from_inside)};
-
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RIG_TESTS(RUN(a_connection_without_the_cookie_is_closed),
+	  RUN(when_a_front_dies_its_commands_go_on_and_its_writes_are_dropped),
+	  RUN(a_lying_front_only_hurts_itself), RUN(stdin_beyond_the_credit_ends_the_link),
+	  RUN(a_new_keeper_takes_the_bond_and_is_asked_for_limits),
+	  RUN(an_idle_sandbox_gives_its_limits_back_and_asks_again), RUN(pid_1_is_out_of_reach_from_inside))

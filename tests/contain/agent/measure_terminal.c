@@ -124,10 +124,7 @@ int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 1000;
 
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
+	if (rig_missing()) return rig_skip();
 	rig_open();
 	measure_echo(rounds);
 	for (int i = 0; i < 3; i++)

@@ -368,42 +368,13 @@ TEST(finished_processes_are_kept_up_to_sixty_four_and_commands_do_not_push_them_
 	ASSERT_EQ(last.processes, 1);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	rig_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RUN(a_process_in_the_background_ends_and_its_log_tells_how),
-		RUN(a_launch_that_fails_says_why),
-		RUN(it_runs_until_its_whole_group_is_gone),
-		RUN(it_runs_until_its_pipes_are_drained),
-		RUN(a_daemon_that_let_go_of_everything_is_not_waited_for_but_can_be_killed),
-		RUN(a_timeout_is_told_with_what_was_observed),
-		RUN(any_signal_can_be_sent_by_number),
-		RUN(a_stopped_process_still_ends_when_it_is_told_to),
-		RUN(a_log_is_read_from_where_one_says),
-		RUN(a_log_keeps_the_newest_mebibyte_and_tells_of_the_rest),
-		RUN(a_slow_reader_slows_nobody_and_is_told_what_it_missed),
-		RUN(many_follow_at_once_and_see_the_same),
-		RUN(a_reader_that_leaves_ends_only_its_reading),
-		RUN(a_command_with_a_client_can_be_followed_and_keeps_its_pace),
-		RUN(finished_processes_are_kept_up_to_sixty_four_and_commands_do_not_push_them_out)};
-
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RIG_TESTS(RUN(a_process_in_the_background_ends_and_its_log_tells_how), RUN(a_launch_that_fails_says_why),
+	  RUN(it_runs_until_its_whole_group_is_gone), RUN(it_runs_until_its_pipes_are_drained),
+	  RUN(a_daemon_that_let_go_of_everything_is_not_waited_for_but_can_be_killed),
+	  RUN(a_timeout_is_told_with_what_was_observed), RUN(any_signal_can_be_sent_by_number),
+	  RUN(a_stopped_process_still_ends_when_it_is_told_to), RUN(a_log_is_read_from_where_one_says),
+	  RUN(a_log_keeps_the_newest_mebibyte_and_tells_of_the_rest),
+	  RUN(a_slow_reader_slows_nobody_and_is_told_what_it_missed),
+	  RUN(many_follow_at_once_and_see_the_same), RUN(a_reader_that_leaves_ends_only_its_reading),
+	  RUN(a_command_with_a_client_can_be_followed_and_keeps_its_pace),
+	  RUN(finished_processes_are_kept_up_to_sixty_four_and_commands_do_not_push_them_out))

@@ -224,6 +224,28 @@ void rig_close(void)
 	(void)nftw(rig.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+/* ---- the tests' main() ---- */
+
+int rig_setup(void **state)
+{
+	(void)state;
+	rig_open();
+	return 0;
+}
+
+int rig_teardown(void **state)
+{
+	(void)state;
+	rig_close();
+	return 0;
+}
+
+int rig_skip(void)
+{
+	(void)fprintf(stderr, "skipped: %s\n", rig_missing());
+	return 77;
+}
+
 /* ---- looking at the host ---- */
 
 static bool has_argument(const char *pid, const char *argument)

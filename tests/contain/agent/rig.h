@@ -49,6 +49,18 @@ void rig_close(void);
 /* Why this host cannot run it, or NULL. */
 const char *rig_missing(void);
 
+/* RIG_TESTS(RUN(one_test), RUN(another)): the main() of tests that share one rig; where it cannot run they
+ * are skipped. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+int rig_skip(void);
+#define RIG_TESTS(...) \
+	int main(void) \
+	{ \
+		const struct CMUnitTest tests[] = {__VA_ARGS__}; \
+		return rig_missing() ? rig_skip() : cmocka_run_group_tests(tests, rig_setup, rig_teardown); \
+	}
+
 struct link *rig_front(void);
 pid_t rig_agent(void);                    /* as the host sees it */
 const char *rig_root(void);               /* "/proc/PID/root" of the agent */
@@ -87,7 +99,8 @@ void rig_start_terminal(struct run *r, const struct msg_open_terminal *m);
 void rig_start_follow(struct run *r, const struct msg_open_follow *m);
 void rig_follow(struct run *r, enum process_kind kind, const char *name, unsigned flags, uint64_t since);
 void rig_list(struct run *r, enum process_kind kind, const char *name); /* and waits */
-void rig_kill(struct run *r, enum process_kind kind, const char *name, int signo, enum signal_how how); /* likewise */
+void rig_kill(struct run *r, enum process_kind kind, const char *name, int signo,
+	      enum signal_how how); /* likewise */
 void rig_resize(struct run *r, uint16_t cols, uint16_t rows);
 void rig_type(struct run *r, const char *keys);
 void rig_until_output(const struct run *r, const char *text); /* stdout contains TEXT, or R ended */

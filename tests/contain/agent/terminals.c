@@ -590,50 +590,23 @@ TEST(finished_terminals_are_kept_up_to_twenty_five)
 	ASSERT_EQ(list.processes, 25);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	rig_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RUN(a_terminal_has_its_size_from_the_first_moment),
-		RUN(a_short_program_on_a_terminal_ends_at_once),
-		RUN(the_shell_is_interactive_with_job_control_and_owns_its_terminal),
-		RUN(keys_signal_the_foreground_program_and_the_shell_lives),
-		RUN(a_stopped_program_comes_back_to_the_foreground),
-		RUN(a_program_that_is_missing_is_a_failure_with_a_reason),
-		RUN(a_death_by_signal_is_told_with_its_number),
-		RUN(ten_megabytes_pasted_arrive_whole),
-		RUN(a_program_that_does_not_read_costs_nothing_and_can_be_ended),
-		RUN(output_is_exact_when_the_terminal_does_not_process_it),
-		RUN(an_attached_reader_that_does_not_read_stops_the_program),
-		RUN(a_follower_that_is_stuck_stops_the_program_for_a_moment_only),
-		RUN(a_follower_that_reads_sees_no_gap_however_much_comes),
-		RUN(a_named_terminal_is_shared_and_replayed),
-		RUN(a_name_that_is_taken_is_refused_and_one_that_is_free_again_starts_anew),
-		RUN(a_detached_terminal_is_followed_by_cursor),
-		RUN(what_was_overwritten_is_told_as_a_gap),
-		RUN(a_private_terminal_takes_all_with_it_when_its_channel_ends),
-		RUN(a_private_terminal_is_forgotten_when_it_has_ended),
-		RUN(whoever_holds_the_terminal_in_the_background_is_not_waited_for),
-		RUN(interrupt_and_terminate_reach_the_whole_tree),
-		RUN(a_resize_reaches_the_program_and_the_last_one_wins),
-		RUN(finished_terminals_are_kept_up_to_twenty_five)};
-
-	if (rig_missing()) {
-		(void)fprintf(stderr, "skipped: %s\n", rig_missing());
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RIG_TESTS(RUN(a_terminal_has_its_size_from_the_first_moment), RUN(a_short_program_on_a_terminal_ends_at_once),
+	  RUN(the_shell_is_interactive_with_job_control_and_owns_its_terminal),
+	  RUN(keys_signal_the_foreground_program_and_the_shell_lives),
+	  RUN(a_stopped_program_comes_back_to_the_foreground),
+	  RUN(a_program_that_is_missing_is_a_failure_with_a_reason),
+	  RUN(a_death_by_signal_is_told_with_its_number), RUN(ten_megabytes_pasted_arrive_whole),
+	  RUN(a_program_that_does_not_read_costs_nothing_and_can_be_ended),
+	  RUN(output_is_exact_when_the_terminal_does_not_process_it),
+	  RUN(an_attached_reader_that_does_not_read_stops_the_program),
+	  RUN(a_follower_that_is_stuck_stops_the_program_for_a_moment_only),
+	  RUN(a_follower_that_reads_sees_no_gap_however_much_comes),
+	  RUN(a_named_terminal_is_shared_and_replayed),
+	  RUN(a_name_that_is_taken_is_refused_and_one_that_is_free_again_starts_anew),
+	  RUN(a_detached_terminal_is_followed_by_cursor), RUN(what_was_overwritten_is_told_as_a_gap),
+	  RUN(a_private_terminal_takes_all_with_it_when_its_channel_ends),
+	  RUN(a_private_terminal_is_forgotten_when_it_has_ended),
+	  RUN(whoever_holds_the_terminal_in_the_background_is_not_waited_for),
+	  RUN(interrupt_and_terminate_reach_the_whole_tree),
+	  RUN(a_resize_reaches_the_program_and_the_last_one_wins),
+	  RUN(finished_terminals_are_kept_up_to_twenty_five))

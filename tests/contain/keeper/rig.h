@@ -1,6 +1,7 @@
 /*
- * rig.h - a real server without its front: `tombolo serve`, the keeper and agents, in a directory of their own. The test
- * itself plays the front: the rig's tombolo-front only hands its end of the control link over and waits.
+ * rig.h - a real server without its front: `tombolo serve`, the keeper and agents, in a directory of their
+ * own. The test itself plays the front: the rig's tombolo-front only hands its end of the control link over
+ * and waits.
  *
  * Everything waits for an event, RIG_PATIENCE_MS at most, and fails the test after that.
  */
@@ -16,27 +17,28 @@
 #define RIG_PATIENCE_MS 20000
 
 struct rig {
-	char dir[64];           /* bin/, state/, log */
-	pid_t serve;            /* 0: not running */
-	int front_listen_fd;    /* where its fronts report */
-	int front_fd;           /* to the process of the current one */
-	struct link *control;   /* our end of the control link, as the front has it */
+	char dir[64];         /* bin/, state/, log */
+	pid_t serve;          /* 0: not running */
+	int front_listen_fd;  /* where its fronts report */
+	int front_fd;         /* to the process of the current one */
+	struct link *control; /* our end of the control link, as the front has it */
 };
 
 /* A message of the keeper. The texts are copies. */
 struct said {
-	uint16_t type;          /* MSG_attached, MSG_refused, MSG_gone, MSG_ready, MSG_usage, MSG_parked */
+	uint16_t type; /* MSG_attached, MSG_refused, MSG_gone, MSG_ready, MSG_usage, MSG_parked */
 	char id[129], run[37], text[256];
 	unsigned why;
 	uint32_t limit, pids;
-	uint32_t ready;         /* of `parked`; WHY is its `full` */
-	int fd;                 /* of `attached`; the test's to close */
+	uint32_t ready; /* of `parked`; WHY is its `full` */
+	int fd;         /* of `attached`; the test's to close */
 };
 
 /* Makes the directory; programs are copied there, so that the keeper finds the rig's front next to it. */
 void rig_init(struct rig *r);
 
-/* Starts a server with more options (ended by NULL) and waits until it is ready. What lives already is in ATTACHED_COUNT. */
+/* Starts a server with more options (ended by NULL) and waits until it is ready. What lives already is in
+ * ATTACHED_COUNT. */
 #define rig_start(r, ...) rig_start_with(r, (const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 unsigned rig_start_with(struct rig *r, const char *const *options);
 
@@ -70,8 +72,8 @@ struct said rig_hear(struct rig *r);
 /* The next message must be this one about ID (any id when NULL). */
 struct said rig_expect(struct rig *r, uint16_t type, const char *id);
 
-/* Meets the next front; counts what is `attached` before `ready` and closes those links. RUNS gets "id run" lines,
- * and "gone id", "asleep id", "issued id" of the others. */
+/* Meets the next front; counts what is `attached` before `ready` and closes those links. RUNS gets "id run"
+ * lines, and "gone id", "asleep id", "issued id" of the others. */
 unsigned rig_meet_front(struct rig *r, char *runs, size_t size);
 
 /* Says hello on a link to an agent and hears one back. */

@@ -2,25 +2,14 @@
 // programs and constructs, installed and called in the same way.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually, Wire } from '../lib/client.mjs';
 import { Server } from '../lib/server.mjs';
-import { head, Python } from './lib/python.mjs';
+import { head, Python, serve } from './lib/python.mjs';
 
 const key = 'K';
-let server, python, id;
-
-before(async () => {
-	server = await Server.start({ env: { SANDBOX_API_KEY: key } });
-	python = await Python.connect(server.port, { key });
-	id = (await python.ask('POST', '/v1/sandbox')).json.id;
-});
-
-after(async () => {
-	python?.close();
-	await server?.stop();
-});
+const { server, python, id } = await serve(key);
 
 /** The path that a helper of this text is installed at, and the command that does it. */
 function helper(name, script) {

@@ -2,25 +2,13 @@
 // the answers read by a parser as strict as its own, cut at every byte.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { call, eventually, newId } from '../lib/client.mjs';
-import { Server } from '../lib/server.mjs';
-import { cuts, dumps, execResult, head, Python, quote, streamedPayload } from './lib/python.mjs';
+import { cuts, dumps, execResult, head, Python, quote, serve, streamedPayload } from './lib/python.mjs';
 import { entries } from './lib/tar.mjs';
 
 const key = 'sk-self-hosted_0123';
-let server, python, id;
-
-before(async () => {
-	server = await Server.start({ env: { SANDBOX_API_KEY: key } });
-	python = await Python.connect(server.port, { key });
-	id = (await python.ask('POST', '/v1/sandbox')).json.id;
-});
-
-after(async () => {
-	python?.close();
-	await server?.stop();
-});
+const { server, python, id } = await serve(key);
 
 const at = (path, of = id) => `/v1/sandbox/${of}${path}`;
 const file = (path, of = id) => at(`/file/${quote(path.replace(/^\//, ''))}`, of);

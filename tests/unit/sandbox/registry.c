@@ -1,77 +1,14 @@
 #include "sandbox/registry.h"
 
+#include "sandbox/keeper_peer.h"
+
 #include "isolation/cgroup.h"
-
-#include "sandbox/peer.h"
-
-#include "base/id.h"
-
-static struct sandboxes *all;
-static bool ready, keeper_lost, answered;
-static struct sandbox_outcome outcome;
-static char outcome_text[100];
-static unsigned answers;
-
-static void on_ready(void *ctx)
-{
-	(void)ctx;
-	ready = true;
-	loop_stop(loop);
-}
-
-static void on_keeper_lost(void *ctx)
-{
-	(void)ctx;
-	keeper_lost = true;
-	loop_stop(loop);
-}
-
-static const struct sandboxes_callbacks callbacks = {.on_ready = on_ready, .on_keeper_lost = on_keeper_lost};
-
-static void on_answer(void *ctx, const struct sandbox_outcome *o)
-{
-	(void)ctx;
-	outcome = *o;
-	snprintf(outcome_text, sizeof outcome_text, "%s", o->text ? o->text : "");
-	answers++;
-	answered = true;
-	loop_stop(loop);
-}
-
-static void begin(void)
-{
-	loop_begin();
-	peer_open(ROLE_KEEPER);
-	ready = keeper_lost = answered = false;
-	answers = 0;
-	all = sandboxes_new(loop, ours, 10, &callbacks, NULL);
-}
-
-static void end(void)
-{
-	all = sandboxes_free(all);
-	peer_close();
-	loop_end();
-}
-
-/* The keeper hands over a link; the agent's end of it is returned. */
-static int attach(const char *id)
-{
-	int pair[2];
-
-	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	PEER_SENDS_FDS(0, attached, pair, 1, .id = wire_text_of(id), .run = wire_text_of("run-1"),
-		       .instance = wire_text_of("lite"), .created_ms = 1000);
-	close(pair[0]);
-	settle();
-	return pair[1];
-}
 
 TEST(the_picture_is_complete_when_the_keeper_says_ready)
 {
 	const char *faults[] = {"no image"};
 
-	begin();
+	begin(0);
 	close(attach("abc"));
 	ASSERT_FALSE(ready);
 	PEER_SENDS(0, ready, .limit = 5, .faults = {.items = faults, .count = 1});
@@ -84,7 +21,7 @@ TEST(the_picture_is_complete_when_the_keeper_says_ready)
 
 TEST(many_first_requests_make_one_sandbox)
 {
-	begin();
+	begin(0);
 	for (int i = 0; i < 10; i++)
 		assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	ASSERT_EQ(sandboxes_state(all, "abc"), SANDBOX_MAKING);
@@ -101,7 +38,7 @@ TEST(many_first_requests_make_one_sandbox)
 
 TEST(a_refusal_reaches_everybody_who_waits_and_the_next_may_ask_again)
 {
-	begin();
+	begin(0);
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	PEER_SENDS(0, refused, .id = wire_text_of("abc"), .why = REFUSED_CAPACITY,
@@ -119,7 +56,7 @@ TEST(a_refusal_reaches_everybody_who_waits_and_the_next_may_ask_again)
 
 TEST(who_gave_up_is_not_answered)
 {
-	begin();
+	begin(0);
 	struct sandbox_wait *w = sandboxes_start(all, "abc", on_answer, NULL);
 	assert_null(sandbox_wait_cancel(w));
 	int agent = attach("abc");
@@ -131,7 +68,7 @@ TEST(who_gave_up_is_not_answered)
 
 TEST(deletes_coalesce_and_are_answered_when_the_keeper_says_gone)
 {
-	begin();
+	begin(0);
 	int agent = attach("abc");
 	assert_non_null(sandboxes_remove(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_remove(all, "abc", on_answer, NULL));
@@ -149,7 +86,7 @@ TEST(deletes_coalesce_and_are_answered_when_the_keeper_says_gone)
 
 TEST(an_id_that_is_on_its_way_out_is_made_anew_for_who_asks)
 {
-	begin();
+	begin(0);
 	int agent = attach("abc");
 	assert_non_null(sandboxes_remove(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
@@ -168,7 +105,7 @@ TEST(an_id_that_is_on_its_way_out_is_made_anew_for_who_asks)
 
 TEST(a_delete_fails_those_who_wait_for_the_start)
 {
-	begin();
+	begin(0);
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_remove(all, "abc", on_answer, NULL));
 	ASSERT_EQ(answers, 1);
@@ -184,7 +121,7 @@ TEST(a_delete_fails_those_who_wait_for_the_start)
 
 TEST(a_sandbox_that_died_is_absent_and_may_be_made_again)
 {
-	begin();
+	begin(0);
 	int agent = attach("abc");
 	PEER_SENDS(0, gone, .id = wire_text_of("abc"), .why = GONE_DIED, .text = wire_text_of("killed"));
 	settle();
@@ -197,7 +134,7 @@ TEST(a_sandbox_that_died_is_absent_and_may_be_made_again)
 
 TEST(a_broken_link_makes_it_absent_until_the_keeper_gives_a_new_one)
 {
-	begin();
+	begin(0);
 	close(attach("abc"));
 	settle();
 	ASSERT_EQ(sandboxes_state(all, "abc"), SANDBOX_ABSENT);
@@ -215,7 +152,7 @@ TEST(a_broken_link_makes_it_absent_until_the_keeper_gives_a_new_one)
 
 TEST(without_a_keeper_everybody_is_told_and_nothing_can_be_asked)
 {
-	begin();
+	begin(0);
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
 	assert_non_null(sandboxes_remove(all, "xyz", on_answer, NULL));
 	peer_close();
@@ -230,7 +167,7 @@ TEST(without_a_keeper_everybody_is_told_and_nothing_can_be_asked)
 
 TEST(an_inspection_brings_the_keepers_numbers)
 {
-	begin();
+	begin(0);
 	assert_null(sandboxes_inspect(all, "abc", on_answer, NULL));
 	int agent = attach("abc");
 	assert_non_null(sandboxes_inspect(all, "abc", on_answer, NULL));
@@ -246,7 +183,7 @@ TEST(issued_ids_are_remembered_until_deleted_or_too_many)
 {
 	char first[SANDBOX_ID_MADE + 1], id[SANDBOX_ID_MADE + 1];
 
-	begin();
+	begin(0);
 	sandboxes_issue(all, "lite", &(struct limits){.pids = 64}, first);
 	ASSERT_TRUE(sandboxes_issued(all, first));
 	ASSERT_FALSE(sandboxes_issued(all, "abc"));

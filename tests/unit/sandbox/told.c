@@ -1,62 +1,15 @@
-/* What the keeper tells of sandboxes that sleep, that are late, that are lost, and of ids that were issued. */
+/* What the keeper tells of sandboxes that sleep, that are late, that are lost, and of ids that were issued.
+ */
 #include "sandbox/told.h"
 
-#include "sandbox/peer.h"
+#include "sandbox/keeper_peer.h"
 
-#include "base/id.h"
 #include "isolation/cgroup.h"
-#include "sandbox/registry.h"
-
-static struct sandboxes *all;
-static struct sandbox_outcome outcome;
-static unsigned answers;
-
-static void on_ready(void *ctx)
-{
-	(void)ctx;
-}
-
-static const struct sandboxes_callbacks callbacks = {.on_ready = on_ready, .on_keeper_lost = on_ready};
-
-static void on_answer(void *ctx, const struct sandbox_outcome *o)
-{
-	(void)ctx;
-	outcome = *o;
-	answers++;
-}
-
-static void begin(uint64_t sleep_after_ms)
-{
-	loop_begin();
-	peer_open(ROLE_KEEPER);
-	answers = 0;
-	all = sandboxes_new(loop, ours, 10, &callbacks, NULL);
-	sandboxes_sleep_after(all, sleep_after_ms);
-}
-
-static void end(void)
-{
-	all = sandboxes_free(all);
-	peer_close();
-	loop_end();
-}
-
-static int attach(const char *id)
-{
-	int pair[2];
-
-	ASSERT_OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	PEER_SENDS_FDS(0, attached, pair, 1, .id = wire_text_of(id), .run = wire_text_of("run-1"),
-		       .instance = wire_text_of("lite"), .created_ms = 1000);
-	close(pair[0]);
-	settle();
-	return pair[1];
-}
 
 static void tell_asleep(const char *id, bool late)
 {
-	PEER_SENDS(0, asleep, .id = wire_text_of(id), .run = wire_text_of("run-1"), .instance = wire_text_of("lite"),
-		   .created_ms = 1000, .late = late);
+	PEER_SENDS(0, asleep, .id = wire_text_of(id), .run = wire_text_of("run-1"),
+		   .instance = wire_text_of("lite"), .created_ms = 1000, .late = late);
 	settle();
 }
 
@@ -69,7 +22,8 @@ static void tell_died(const char *id)
 /* Runs the loop until the keeper has been sent a message of TYPE. */
 static void await(uint16_t type)
 {
-	while (!peer_saw(type)) {}
+	while (!peer_saw(type)) {
+	}
 }
 
 TEST(an_idle_one_is_put_to_sleep_and_who_comes_meanwhile_waits_and_wakes_it)
@@ -114,7 +68,8 @@ TEST(one_that_could_not_be_woken_still_sleeps)
 	assert_non_null(sandboxes_sleeper(all, "abc"));
 	ASSERT_EQ(sandboxes_count(all), 0);
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
-	PEER_SENDS(0, refused, .id = wire_text_of("abc"), .why = REFUSED_CAPACITY, .text = wire_text_of("full"));
+	PEER_SENDS(0, refused, .id = wire_text_of("abc"), .why = REFUSED_CAPACITY,
+		   .text = wire_text_of("full"));
 	settle();
 	ASSERT_EQ(answers, 1);
 	ASSERT_EQ(outcome.refused, REFUSED_CAPACITY);
@@ -167,7 +122,8 @@ TEST(issued_ids_are_told_to_the_keeper_and_come_back_from_it)
 	ASSERT_STR(m.id.at, id);
 	ASSERT_STR(m.instance.at, "lite");
 	ASSERT_EQ(m.pids, 9);
-	PEER_SENDS(0, issued, .id = wire_text_of("abc"), .instance = wire_text_of("basic"), .memory_bytes = 5);
+	PEER_SENDS(0, issued, .id = wire_text_of("abc"), .instance = wire_text_of("basic"),
+		   .memory_bytes = 5);
 	settle();
 	ASSERT_TRUE(sandboxes_issued(all, "abc"));
 	assert_non_null(sandboxes_start(all, "abc", on_answer, NULL));
@@ -179,7 +135,8 @@ TEST(issued_ids_are_told_to_the_keeper_and_come_back_from_it)
 	end();
 }
 
-TESTS(RUN(an_idle_one_is_put_to_sleep_and_who_comes_meanwhile_waits_and_wakes_it), RUN(who_uses_one_keeps_it_awake),
-      RUN(one_that_could_not_be_woken_still_sleeps), RUN(a_late_one_is_waited_for_and_when_it_is_lost_nobody_gets_another),
+TESTS(RUN(an_idle_one_is_put_to_sleep_and_who_comes_meanwhile_waits_and_wakes_it),
+      RUN(who_uses_one_keeps_it_awake), RUN(one_that_could_not_be_woken_still_sleeps),
+      RUN(a_late_one_is_waited_for_and_when_it_is_lost_nobody_gets_another),
       RUN(what_was_lost_is_known_until_the_id_is_used_again_or_removed),
       RUN(issued_ids_are_told_to_the_keeper_and_come_back_from_it))

@@ -1,7 +1,9 @@
 // python.mjs - the Python client (openai-agents) as the wire sees it: the requests of its HTTP library byte by byte, and its
 // way to read an event stream, with all its strictness. CLIENTS.md 1.1, 1.3.
 import assert from 'node:assert/strict';
+import { after } from 'node:test';
 import { Wire } from '../../lib/client.mjs';
+import { Server } from '../../lib/server.mjs';
 
 const agent = 'Python/3.12 aiohttp/3.12.15';
 
@@ -195,4 +197,15 @@ export function streamedPayload(body) {
 export function* cuts(bytes) {
 	for (let at = 0; at <= bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)];
 	yield Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
+}
+
+/** A server with KEY for a file of tests, a connection to it, and a sandbox. */
+export async function serve(key) {
+	const server = await Server.start({ env: { SANDBOX_API_KEY: key } });
+	const python = await Python.connect(server.port, { key });
+	after(async () => {
+		python.close();
+		await server.stop();
+	});
+	return { server, python, id: (await python.ask('POST', '/v1/sandbox')).json.id };
 }
