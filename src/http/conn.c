@@ -15,48 +15,10 @@
 
 /* ---- ends ---- */
 
-/* GONE: the client was lost before the response was complete, as far as the handler knows. */
-static void end_exchange(struct conn *c, bool gone)
-{
-	struct exchange *x = c->x;
-	bool tell = gone && !x->aborted && x->answer != ANSWER_FILE && x->answer != ANSWER_COMPLETE;
-
-	x->aborted |= gone; /* whatever a handler still says is ignored */
-	if (tell && x->on_gone) x->on_gone(x, x->gone_ctx);
-	if (c->server->callbacks.on_finished) c->server->callbacks.on_finished(x, c->server->ctx);
-	if (x->done) x->done(x->data);
-	file_drop(c);
-	exchange_free(x);
-	c->x = NULL;
-	output_release(c);
-}
-
 static void lose(struct conn *c)
 {
-	if (c->x) end_exchange(c, true);
+	if (c->x) exchange_end(c, true);
 	c->state = CONN_DEAD;
-}
-
-void conn_refuse(struct conn *c, unsigned status, const char *code, const char *message)
-{
-	bool begun = c->x && c->x->answer != ANSWER_NONE;
-	auto_buf struct buf json = buf_with_cap(READ_ROOM), head = buf_with_cap(READ_ROOM);
-
-	if (c->x) end_exchange(c, true);
-	if (begun) {
-		/* Half a response is out: only a reset cannot be taken for its end. */
-		c->cut = true;
-		c->state = CONN_DEAD;
-		return;
-	}
-	error_json(&json, code, message);
-	(void)buf_addf(
-		&head,
-		"HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-		"Connection: close\r\n\r\n",
-		status, status_text(status), reply_date(c->server), json.len);
-	output_send(c, head.data, head.len, json.data, json.len);
-	c->state = CONN_PARTING;
 }
 
 void conn_free(struct conn *c)
@@ -65,7 +27,7 @@ void conn_free(struct conn *c)
 	const struct linger reset = {.l_onoff = 1};
 
 	c->in_turn = true; /* marks made by callbacks from here on go nowhere */
-	if (c->x) end_exchange(c, true);
+	if (c->x) exchange_end(c, true);
 	if (c->is_marked) TAILQ_REMOVE(&s->marked, c, marked);
 	TAILQ_REMOVE(&s->conns, c, all);
 	if (c->over_limit) s->over_limit_count--;
@@ -262,7 +224,7 @@ static void finish(struct conn *c)
 	bool close = exchange_closes(x) || c->input_lost;
 	bool all_read = x->body_done && !c->in.len && !c->input_waits;
 
-	end_exchange(c, false);
+	exchange_end(c, false);
 	c->served = true;
 	if (!close) c->again |= c->in.len || c->at_end;
 	else c->state = all_read ? CONN_DEAD : CONN_PARTING;

@@ -7,9 +7,9 @@
  *    other connections. It only notes what is wanted, adds to the output, and calls conn_mark(). It runs no
  *    callback, and after it returns the connection and the exchange are still there.
  *  - the loop's side, conn_turn(): it flushes, runs callbacks, ends exchanges, starts the next one, decides
- *what to wait for, and is the only place where a connection dies. It runs after each event of the
- *connection's own descriptor and timer, and for marked connections before the loop waits. So what a handler
- *does in one turn (headers, first event, last chunk) goes out in one send.
+ *    what to wait for, and is the only place where a connection dies. It runs after each event of the
+ *    connection's own descriptor and timer, and for marked connections before the loop waits. So what a
+ *    handler does in one turn (headers, first event, last chunk) goes out in one send.
  *
  *	OPEN: head ──▶ exchange (c->x) ──answered, body read──▶ head ...
  *	   │ fault                │ fault, client half gone, Connection: close
@@ -23,6 +23,18 @@
  * Input: read into the server's one buffer; only what cannot be used at once (a head in pieces, the next
  * request of a pipeline, a paused body) is kept in c->in. While something is kept and may not be used,
  * the socket is not read.
+ *
+ * The inner order: each file calls only those below it. The one call that goes up is conn_mark().
+ *
+ *	server                  listening, all connections
+ *	conn                    the loop's side
+ *	request                 input to exchanges
+ *	ends                    of exchanges; refusals
+ *	websocket, sse          streams of two kinds
+ *	exchange, asked         the handler's side: answers; the request
+ *	sendfile                files to the kernel
+ *	output, error           bytes to the kernel; how "no" is said
+ *	guard, target, multipart, base64, secret: of bytes alone, and know of no connection
  */
 #pragma once
 
@@ -159,6 +171,10 @@ void conn_free(struct conn *c);
 /* Something about C changed outside of its turn (or inside: then the turn looks again). */
 void conn_mark(struct conn *c);
 
+/* ends.c. GONE: the client was lost before the response was complete, as far as the handler knows. */
+void exchange_end(struct conn *c, bool gone);
+void exchange_free(struct exchange *x);
+
 /* Ends the exchange, if any, as gone, and the connection with an answer of its own where none was begun. */
 void conn_refuse(struct conn *c, unsigned status, const char *code, const char *message);
 
@@ -172,7 +188,6 @@ void output_release(struct conn *c);
 size_t request_head(struct conn *c, const char *bytes, size_t len);
 size_t request_body(struct conn *c, const char *bytes, size_t len);
 bool request_wants_input(const struct conn *c);
-void exchange_free(struct exchange *x);
 
 /* exchange.c */
 bool exchange_closes(const struct exchange *x);

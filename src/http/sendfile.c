@@ -77,7 +77,7 @@ static void on_piece_moved(void *ctx)
 	if (job->result == -EAGAIN) job->blocked = true;
 	/* Anything else can only be ended by a reset: a short body must not look whole. */
 	else if (job->result < 0) c->x->aborted = true;
-	conn_turn(c);
+	conn_mark(c);
 }
 
 void file_step(struct conn *c)
