@@ -50,7 +50,7 @@ fuzz: ## All fuzz targets, FUZZ_SECONDS together
 	@tools/fuzz $(FUZZ_SECONDS)
 
 bench: ## Measures itself and its floors in one run and prints a table
-	@tools/setup build run test
+	@tools/setup build run test bench
 	@tools/build build-release --buildtype=release
 	@build-release/tests/bench/tombolo-bench --tombolo build-release/tombolo $(ARGS)
 
