@@ -199,13 +199,16 @@ static void answer_one(struct injector *j)
 	struct seccomp_notif asked = {0};
 	struct seccomp_notif_resp answer = {0};
 	char comm[COMM_SIZE];
+	int error;
 
 	/* ENOENT: it was killed while it waited for us. */
 	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0) return;
 	comm_of((pid_t)asked.pid, comm);
 	answer.id = asked.id;
-	answer.error = judge(j, comm, asked.data.nr);
-	answer.flags = answer.error ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	error = judge(j, comm, asked.data.nr);
+	/* brk() knows no errors, but gives an address that is too low: libraries would take -ENOMEM for a high one. */
+	answer.error = asked.data.nr == SYS_brk ? 0 : error;
+	answer.flags = error ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	(void)ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
