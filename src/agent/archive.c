@@ -160,6 +160,15 @@ static void on_ready(struct start_wait *w, const struct frame *f)
 
 /* ---- the front's side ---- */
 
+/* The front's end of the pipe may come along: then the archive breaks off, which the archiver must know before it sees its end. */
+static void break_off(struct archive *a)
+{
+	int fd = peer_take_fd();
+
+	if (fd >= 0 && a->process) process_signal(a->process, SIGTERM);
+	fd_close(fd);
+}
+
 /* A packer has nobody left to write for, and an unpacker comes to the end of what it reads. */
 static void abandon(struct archive *a)
 {
@@ -176,6 +185,7 @@ static int on_frame(struct channel *c, const struct frame *f)
 
 	if (f->type != MSG_reset || msg_reset_parse(f, &m) < 0) return -EPROTO;
 	if (m.kill && a->process) process_signal(a->process, SIGKILL);
+	break_off(a);
 	abandon(a);
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -26,6 +27,14 @@ struct input {
 	char raw[CHUNK];
 	char plain[CHUNK];
 };
+
+static volatile sig_atomic_t broken_off;
+
+void input_break_off(int signo)
+{
+	(void)signo;
+	broken_off = 1;
+}
 
 struct input *input_new(int fd)
 {
@@ -58,6 +67,7 @@ static int fill(struct input *in, struct err *e)
 		n = read(in->fd, in->z.next_in + in->z.avail_in, CHUNK - in->z.avail_in);
 	while (n < 0 && errno == EINTR);
 	if (n < 0) return err_set(e, -errno, "read the archive");
+	if (n == 0 && broken_off) return err_say(e, -ECANCELED, "whoever sent the archive broke off");
 	in->z.avail_in += (unsigned)n;
 	in->any |= n > 0;
 	return n > 0;

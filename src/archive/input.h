@@ -26,3 +26,6 @@ int input_next(struct input *in, const char **ret, size_t *ret_len, struct err *
 
 /* Whether there was not a single byte. */
 bool input_was_empty(const struct input *in);
+
+/* A signal handler: the end that is seen from now on is not that of an archive, but an error. */
+void input_break_off(int signo);

@@ -4,6 +4,8 @@
  *     tombolo-tar pack ROOT [EXCLUDE…]   the archive goes to descriptor 1
  *     tombolo-tar unpack ROOT            the archive comes from descriptor 0
  *
+ * SIGTERM tells an unpacker that its input will break off: it leaves the old tree as it was.
+ *
  * Started by descriptor, without an environment; statically linked, so that an image needs no tar and no
  * library. Exit code: 0 well; 1 well, with a warning; 2 failed; 3 called wrongly. The reason is one line on
  * descriptor 2.
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "archive/input.h"
 #include "archive/pack.h"
 #include "archive/unpack.h"
 #include "base/fd.h"
@@ -56,6 +59,7 @@ int main(int argc, char **argv)
 	if (argc >= 3 && strcmp(argv[1], "pack") == 0) {
 		pack(argv[2], argv + 3, (unsigned)argc - 3, STDOUT_FILENO, &v);
 	} else if (argc == 3 && strcmp(argv[1], "unpack") == 0) {
+		(void)signal(SIGTERM, input_break_off);
 		unpack(argv[2], STDIN_FILENO, &v);
 	} else {
 		const struct err usage = {.text = "usage: tombolo-tar pack ROOT [EXCLUDE...] | unpack ROOT"};

@@ -3,9 +3,8 @@
  * unpacker inside.
  *
  * The unpacker stages what comes and puts it in its place after the end mark of the archive. So a body that
- * is too large, that breaks off, or that is no archive leaves the old tree as it was: to the unpacker each of
- * them is an archive without its end mark, as when we die ourselves. The answer comes
- * only when the unpacker has ended. Memory stays flat: what the unpacker does not take pauses the body, which
+ * is too large, that breaks off, or that is no archive leaves the old tree as it was: the unpacker is told, and
+ * when we die ourselves it sees an archive without its end mark. The answer comes only when the unpacker has ended. Memory stays flat: what the unpacker does not take pauses the body, which
  * stops the client.
  */
 #include <errno.h>
@@ -44,6 +43,8 @@ static void close_pipe(struct hydrate *h)
 
 static void hydrate_free(struct hydrate *h)
 {
+	/* Before the body's end: the unpacker must not take ours for it. */
+	if (h->unpack && h->fd >= 0) archive_break_off(take_ptr(h->unpack), h->fd);
 	close_pipe(h);
 	archive_drop(h->unpack);
 	buf_done(&h->waiting);

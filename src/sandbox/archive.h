@@ -28,6 +28,12 @@ int archive_unpack(struct agent_link *link, uint32_t uid, on_archive_end *on_end
 		   struct archive_operation **ret, int *ret_fd);
 
 /*
+ * Before the end of what is written to FD, an unpacker's pipe: whatever it has got, also a whole archive, leaves the old tree as
+ * it was. FD is still the caller's to close.
+ */
+void archive_break_off(struct archive_operation *op, int fd);
+
+/*
  * Nobody waits any more; close the pipe, too. A packer then ends by itself. To an unpacker it looks like an
  * archive that was cut, so it clears away what it has made and leaves the old tree as it was. Returns NULL;
  * NULL is fine.

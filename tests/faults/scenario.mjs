@@ -31,7 +31,7 @@ async function run(url, id) {
 
 /** More than fits into any pipe or window on its way, both ways. */
 async function bulk(url, id) {
-	const stdin = 'all of it '.repeat(200_000);
+	const stdin = 'all of it '.repeat(60_000);
 	const end = await exec(url, id, { argv: ['cat'], stdin });
 	if (end.status !== 200) throw new Refused(`${end.status} ${end.json.error}`);
 	if (end.error) throw new Refused(`an error event: ${JSON.stringify(end.error)}`);
