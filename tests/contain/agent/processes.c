@@ -132,7 +132,7 @@ TEST(a_timeout_is_told_with_what_was_observed)
 {
 	auto_run struct run start = {0}, log = {0}, deaf = {0}, deaf_log = {0};
 	struct msg_open_exec m = RIG_EXEC("sleep", "98762"),
-			     m_deaf = RIG_SH("trap '' TERM; sleep 98762; sleep 98762");
+			     m_deaf = RIG_SH("trap '' TERM; echo set; sleep 98762; sleep 98762");
 
 	m.timeout_ms = 100;
 	launch_well(&start, m);
@@ -142,10 +142,15 @@ TEST(a_timeout_is_told_with_what_was_observed)
 	ASSERT_EQ(log.end.code, 143);
 	ASSERT_EQ(log.end.signo, SIGTERM);
 	ASSERT_TRUE(log.end.timed_out);
-	m_deaf.timeout_ms = 1500; /* by then the trap is set, also on a busy machine under sanitizers */
-	launch_well(&deaf, m_deaf);
-	rig_follow(&deaf_log, KIND_PROCESS, deaf.process_id, FOLLOW_LIVE, 0);
-	rig_until(run_ended, &deaf_log);
+	/* Until the trap was set before the time was over. */
+	for (m_deaf.timeout_ms = 250; !deaf_log.out_bytes; m_deaf.timeout_ms *= 2) {
+		run_done(&deaf);
+		run_done(&deaf_log);
+		deaf = deaf_log = (struct run){0};
+		launch_well(&deaf, m_deaf);
+		rig_follow(&deaf_log, KIND_PROCESS, deaf.process_id, FOLLOW_LIVE, 0);
+		rig_until(run_ended, &deaf_log);
+	}
 	ASSERT_EQ(deaf_log.end.signo, SIGKILL);
 	ASSERT_TRUE(deaf_log.end.timed_out);
 	ASSERT_EQ(rig_count_processes("98762"), 0);
@@ -189,10 +194,8 @@ TEST(a_log_is_read_from_where_one_says)
 	auto_run struct run start = {0}, all = {0}, some = {0}, since = {0}, now = {0}, beyond = {0},
 			    kill = {0};
 
-	launch_well(
-		&start,
-		RIG_SH("for i in 1 2 3 4 5; do echo $i; read -t 0.02 x </dev/tty 2>/dev/null || sleep 0.02; "
-		       "done; exec sleep 98762"));
+	launch_well(&start,
+		    RIG_SH("for i in 1 2 3 4; do echo $i; sleep 0.02; done; echo 5; exec sleep 98762"));
 	rig_follow(&all, KIND_PROCESS, start.process_id, FOLLOW_LIVE, 0);
 	rig_until_output(&all, "5\n");
 	rig_follow(&some, KIND_PROCESS, start.process_id, 0, 0);

@@ -115,7 +115,7 @@ void rig_signal(struct run *r, int signo);
 void rig_reset(struct run *r, bool kill);
 void rig_commit(struct run *r);
 
-/* Handles what comes until CONDITION(R) or 20 s passed (which fails the test). */
+/* Handles what comes until CONDITION(R) or a minute passed (which fails the test). */
 void rig_until(bool (*condition)(const struct run *r), const struct run *r);
 bool run_ended(const struct run *r);
 bool run_opened(const struct run *r); /* or ended */

@@ -9,7 +9,7 @@
 #define BASE_ID (1000000u * 1000)
 #define RIG_RUN "abcdefgh"
 #define COOKIE  "0123456789abcdef0123456789abcdef"
-#define WAIT_MS 20000
+#define WAIT_MS 60000 /* only a hang takes as long, also on an emulated processor */
 
 struct rig {
 	char dir[64], socket[108], root[32];
