@@ -92,29 +92,39 @@ static void ring_parts(const struct log *l, size_t offset, size_t len, struct io
 	parts[1] = (struct iovec){.iov_base = l->bytes, .iov_len = len - until_wrap};
 }
 
-ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec parts[2])
+ssize_t log_gather(struct log *l, int fd, size_t max)
 {
-	size_t tail;
+	struct iovec parts[2];
 	ssize_t n;
 
 	if (!l->events && !arena_take(l)) return -ENOMEM;
-	tail = (l->byte_first + l->byte_count) % l->bytes_room;
-	ring_parts(l, tail, MIN(max, l->bytes_room), parts);
+	max = MIN(max, l->bytes_room - l->gathered);
+	ring_parts(l, (l->byte_first + l->byte_count) % l->bytes_room, max, parts);
 	do
 		n = readv(fd, parts, parts[1].iov_len ? 2 : 1);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0) return n < 0 ? -errno : 0;
-
-	/* The oldest bytes are overwritten by now; their events go before anybody can look. */
-	while (l->event_count == l->events_room || l->byte_count + (size_t)n > l->bytes_room)
-		drop_oldest(l);
-	if (l->event_count == 0) l->byte_first = tail;
-	l->events[(l->event_first + l->event_count++) % l->events_room] = (struct log_event){
-		.at_ms = clock_wall_ms(), .len = (uint32_t)n, .stream = stream, .offset = (uint32_t)tail};
 	l->byte_count += (size_t)n;
+	l->gathered += (size_t)n;
 	l->total += (uint64_t)n;
-	ring_parts(l, tail, (size_t)n, parts);
+	/* The oldest bytes are overwritten by now; their events go before anybody can look. */
+	while (l->byte_count > l->bytes_room)
+		drop_oldest(l);
 	return n;
+}
+
+bool log_publish(struct log *l, uint8_t stream, struct iovec parts[2])
+{
+	size_t len = l->gathered, offset;
+
+	if (!len) return false;
+	if (l->event_count == l->events_room) drop_oldest(l);
+	offset = (l->byte_first + l->byte_count - len) % l->bytes_room;
+	l->events[(l->event_first + l->event_count++) % l->events_room] = (struct log_event){
+		.at_ms = clock_wall_ms(), .len = (uint32_t)len, .stream = stream, .offset = (uint32_t)offset};
+	l->gathered = 0;
+	ring_parts(l, offset, len, parts);
+	return true;
 }
 
 void log_settle(struct log *l)

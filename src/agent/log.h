@@ -2,12 +2,12 @@
  * log.h - what a process or a terminal wrote: its newest bytes and events, bounded.
  *
  * Theory of operation: a pipe is read straight into a ring of LOG_BYTES (a terminal's: LOG_TERMINAL_BYTES);
- * each read is one event (stream, length, time) in a second ring of LOG_EVENTS. Overwritten bytes take their
- * events with them, always whole. Both rings live in one *arena*, mapped at the first output, so a silent
- * process costs nothing. When the process has ended and its pipes are closed, log_settle() moves what is
- * there to a block of just that size, and the arena, warm, serves the next process. This memory is not
- * charged to the sandbox: when more than LOGS_LARGE processes (LOGS_TERMINAL_LARGE terminals) write at once,
- * the others get smaller rings.
+ * one read, or several, are one event (stream, length, time) in a second ring of LOG_EVENTS. Overwritten
+ * bytes take their events with them, always whole. Both rings live in one *arena*, mapped at the first
+ * output, so a silent process costs nothing. When the process has ended and its pipes are closed,
+ * log_settle() moves what is there to a block of just that size, and the arena, warm, serves the next
+ * process. This memory is not charged to the sandbox: when more than LOGS_LARGE processes
+ * (LOGS_TERMINAL_LARGE terminals) write at once, the others get smaller rings.
  */
 #pragma once
 
@@ -41,6 +41,7 @@ struct log {
 	uint32_t event_count;
 	uint32_t event_first; /* index of the oldest */
 	size_t byte_first, byte_count;
+	size_t gathered;    /* of those bytes, the newest, which are no event yet */
 	uint64_t first_seq; /* sequence number of the oldest event; events are numbered from 1 */
 	uint64_t total;     /* bytes ever written */
 	bool settled;
@@ -54,10 +55,17 @@ void log_done(struct log *l);
 void log_drop(struct log *l);
 
 /*
- * Reads at most MAX bytes of FD as one event of STREAM. Bytes read, 0 at the end of the file, -EAGAIN,
- * -errno. PARTS (two of them) tell where those bytes lie until the next read; an unused part is empty.
+ * Reads at most MAX bytes of FD, behind what was gathered before. Bytes read, 0 at the end of the file,
+ * -EAGAIN, -errno.
  */
-ssize_t log_read(struct log *l, int fd, uint8_t stream, size_t max, struct iovec parts[2]);
+ssize_t log_gather(struct log *l, int fd, size_t max);
+
+/*
+ * Makes one event of STREAM of what was gathered; until then it is nobody's, and log_settle() would lose it.
+ * PARTS (two of them) tell where those bytes lie until the next _gather; an unused part is empty. false:
+ * there was nothing.
+ */
+bool log_publish(struct log *l, uint8_t stream, struct iovec parts[2]);
 
 /* No more will be read: keep the contents in as little memory as they need. */
 void log_settle(struct log *l);

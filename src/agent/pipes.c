@@ -3,6 +3,10 @@
  * input waits in a bounded queue. A terminal is one pipe for both ways: its output is read like stdout, and a
  * copy of its descriptor takes the input.
  *
+ * A terminal gives 4 KiB at a time at most, and a packet for each would cost more than its bytes. So when it
+ * gives much, what follows is gathered into the same event: until that is a GATHER_PART of the log, or little
+ * comes, or GATHER_MS are over. Little goes on at once: a key's echo waits for nothing.
+ *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
  */
 #include <errno.h>
@@ -21,9 +25,13 @@
 
 #define READS_A_TURN 4    /* of one pipe: others have a right to their turn */
 #define READ_TRIES   3    /* of one pipe that gives errors, one after the other */
-#define TTY_FULL     2048 /* a terminal never gives more than 4 KiB at once: with this much there may be more */
+#define TTY_MOST     4096 /* a terminal gives no more at once */
+#define TTY_FULL     2048 /* with this much there may be more */
+#define GATHER_PART  16   /* the log forgets whole events: a larger one would cost too much of it */
+#define GATHER_MS    1
 
 static void on_output_ready(struct watch *w, uint32_t events);
+static void on_gathered(struct timer *t);
 
 void process_pipes_init(struct process *p)
 {
@@ -32,6 +40,7 @@ void process_pipes_init(struct process *p)
 			(struct output_pipe){.process = p, .fd = -1, .stream = i ? STREAM_ERR : STREAM_OUT};
 		p->out[i].watch = (struct watch){.fd = -1, .on_event = on_output_ready};
 	}
+	p->gathering.on_time = on_gathered;
 	input_init(&p->in, p->facts.kind == KIND_TERMINAL ? KEYS_HELD : STDIN_WINDOW);
 }
 
@@ -102,8 +111,26 @@ int process_pipes_watch(struct process *p, struct err *e)
 	return r < 0 ? err_set(e, r, "wait for the output of the command") : 0;
 }
 
+/* Makes an event of what was read, and shows it to those who want to know. */
+static void tell(struct output_pipe *o)
+{
+	struct process *p = o->process;
+	struct iovec parts[2];
+
+	timer_stop(&p->gathering);
+	if (!log_publish(&p->log, o->stream, parts)) return;
+	if (p->client) p->client->on_output(p->client, o->stream, parts);
+	if (p->followers) process_tell_followers(p);
+}
+
+static void on_gathered(struct timer *t)
+{
+	tell(&container_of(t, struct process, gathering)->out[0]);
+}
+
 static void close_output(struct output_pipe *o)
 {
+	tell(o);
 	if (o->process->in.fd >= 0) watch_stop(&o->watch); /* may be a copy of it */
 	else watch_forget(&o->watch);
 	o->fd = fd_close(o->fd);
@@ -189,28 +216,46 @@ static int note_failure(struct output_pipe *o)
 	return -1;
 }
 
+/* Bytes of the largest event. */
+static size_t event_most(const struct process *p)
+{
+	if (p->facts.kind != KIND_TERMINAL) return WIRE_DATA_MAX;
+	return MAX(p->log.bytes_room / GATHER_PART, (size_t)TTY_MOST);
+}
+
+/* N bytes came of a terminal: whether it pays to wait for more. */
+static bool is_worth_gathering(struct process *p, size_t n)
+{
+	if (p->facts.kind != KIND_TERMINAL || n < TTY_FULL || p->log.gathered >= event_most(p)) return false;
+	if (!p->gathering.armed) timer_start(&p->gathering, GATHER_MS);
+	return true;
+}
+
 /* Reads once. 1: there may be more; 0: not now; negative: the pipe is at its end. */
 static int read_once(struct output_pipe *o)
 {
 	struct process *p = o->process;
-	size_t room = room_of(p);
-	struct iovec parts[2];
+	size_t room = MIN(room_of(p), event_most(p)), held = p->log.gathered;
 	ssize_t n;
 
+	if (held && room <= held) {
+		tell(o);
+		return 1;
+	}
 	if (!room) {
 		if (is_finished(o)) return -1;
 		block(p);
 		return 0;
 	}
-	n = log_read(&p->log, o->fd, o->stream, room, parts);
+	n = log_gather(&p->log, o->fd, room - held);
 	if (n == -EAGAIN || n == -ENOMEM) return 0;
 	if (n < 0 && !is_hang_up(o, n)) return note_failure(o);
 	if (n <= 0) return -1;
 	o->failures = 0;
 	o->owed -= MIN(o->owed, (size_t)n);
 	if (p->reaped) p->quiet_from = clock_ms();
-	if (p->client) p->client->on_output(p->client, o->stream, parts);
-	if (p->followers) process_tell_followers(p);
+	if (is_worth_gathering(p, (size_t)n)) return 1;
+	tell(o);
 	return (size_t)n == room || (p->facts.kind == KIND_TERMINAL && n >= TTY_FULL);
 }
 

@@ -75,6 +75,7 @@ void process_forget(struct process *p)
 	process_pipes_close(p);
 	timer_stop(&p->deadline);
 	timer_stop(&p->drain);
+	timer_stop(&p->gathering);
 	log_done(&p->log);
 	(void)session_run_end(p->session_run, false);
 	free(p->record);

@@ -39,6 +39,7 @@ struct process {
 	uint64_t quiet_from, drain_until; /* see is_drained() */
 	uint64_t blocked_since;           /* when output began to wait for the client; 0: it does not */
 	struct timer deadline, drain;
+	struct timer gathering; /* see pipes.c */
 };
 
 /* ---- pipes.c ---- */

@@ -35,7 +35,8 @@ static void log_one(struct log *l, uint8_t stream, uint32_t number, size_t len)
 	memcpy(bytes, &number, sizeof number);
 	memset(bytes + sizeof number, (int)(number % 251), len - sizeof number);
 	ASSERT_OK(fd_write_all(pipe_ends[1], bytes, len));
-	ASSERT_EQ(log_read(l, pipe_ends[0], stream, len, parts), len);
+	ASSERT_EQ(log_gather(l, pipe_ends[0], len), len);
+	ASSERT_TRUE(log_publish(l, stream, parts));
 	ASSERT_EQ(parts[0].iov_len + parts[1].iov_len, len);
 }
 
@@ -71,6 +72,34 @@ TEST(events_come_back_in_order_with_their_streams)
 		assert_one(&l, i, (uint8_t)(1 + i % 2), i, 10 * i);
 	ASSERT_FALSE(log_event_at(&l, &past, &event, parts));
 	ASSERT_EQ(l.total, 60);
+	log_done(&l);
+}
+
+TEST(what_is_gathered_is_nobodys_until_it_is_one_event)
+{
+	struct log l = {0};
+	struct log_event event;
+	struct iovec parts[2];
+	uint64_t seq = 2;
+
+	log_one(&l, 1, 1, LOG_BYTES - 6);
+	for (int i = 0; i < 4; i++) {
+		ASSERT_OK(fd_write_all(pipe_ends[1], "abc", 3));
+		ASSERT_EQ(log_gather(&l, pipe_ends[0], 100), 3);
+		/* The third piece overwrites the first event. */
+		ASSERT_EQ(l.event_count, i < 2 ? 1 : 0);
+		ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
+	}
+	ASSERT_EQ(log_next_seq(&l), 2);
+	ASSERT_TRUE(log_publish(&l, 2, parts));
+	ASSERT_EQ(parts[0].iov_len, 6);
+	ASSERT_EQ(memcmp(parts[0].iov_base, "abcabc", 6), 0);
+	ASSERT_TRUE(log_event_at(&l, &seq, &event, parts));
+	ASSERT_EQ(seq, 2);
+	ASSERT_EQ(event.len, 12);
+	ASSERT_EQ(event.stream, 2);
+	ASSERT_EQ(memcmp(parts[1].iov_base, "abcabc", 6), 0);
+	ASSERT_FALSE(log_publish(&l, 2, parts));
 	log_done(&l);
 }
 
@@ -157,7 +186,8 @@ TEST(a_silent_log_settles_to_nothing)
 	struct log_event event;
 
 	log_settle(&l);
-	ASSERT_EQ(log_read(&l, pipe_ends[0], 1, 100, parts), -EAGAIN);
+	ASSERT_EQ(log_gather(&l, pipe_ends[0], 100), -EAGAIN);
+	ASSERT_FALSE(log_publish(&l, 1, parts));
 	log_settle(&l);
 	ASSERT_EQ(log_weight(&l), 0);
 	ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
@@ -205,6 +235,7 @@ TEST(a_log_that_was_dropped_goes_on_counting)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {RUN(events_come_back_in_order_with_their_streams),
+					   RUN(what_is_gathered_is_nobodys_until_it_is_one_event),
 					   RUN(old_bytes_make_way_with_their_whole_event),
 					   RUN(the_number_of_events_is_bounded),
 					   RUN(a_settled_log_holds_the_same_in_less_memory),
