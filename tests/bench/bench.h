@@ -36,6 +36,7 @@ struct bench {
 	char *dir;            /* for files of floors; removed at the end */
 	char *static_path;    /* true_static on the host */
 	unsigned round;
+	bool quick; /* smaller amounts where the full ones take many seconds */
 	struct series ours[ROW_COUNT], floor[ROW_COUNT];
 	const char *missing[ROW_COUNT]; /* why a row, or its floor, has no numbers: a constant sentence */
 };

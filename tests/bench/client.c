@@ -77,21 +77,33 @@ static int send_parts(int fd, struct iovec part[2])
 	return 0;
 }
 
-int client_send(struct client *c, const char *method, const char *path, const void *body, size_t len,
-		struct err *e)
+/* LENGTH: of the body; negative: there is none. BODY may be NULL: it follows. */
+static int send_request(struct client *c, const char *method, const char *path, const void *body,
+			ssize_t length, struct err *e)
 {
-	char head[2048], key[512] = "", length[64] = "";
+	char head[2048], key[512] = "", length_line[64] = "";
 
 	if (c->to->key) snprintf(key, sizeof key, "Authorization: Bearer %s\r\n", c->to->key);
-	if (body) snprintf(length, sizeof length, "Content-Length: %zu\r\n", len);
-	int n = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n", method, path,
-			 c->to->host, key, length);
+	if (length >= 0) snprintf(length_line, sizeof length_line, "Content-Length: %zd\r\n", length);
+	int n = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", method, path,
+			 c->to->host, key, length_line, c->headers ? c->headers : "");
 	if (n >= (int)sizeof head) return err_say(e, -E2BIG, "the request's head is too long");
 
-	struct iovec part[2] = {{head, (size_t)n}, {(void *)(uintptr_t)body, body ? len : 0}};
+	struct iovec part[2] = {{head, (size_t)n}, {(void *)(uintptr_t)body, body ? (size_t)length : 0}};
 	int r = send_parts(c->fd, part);
 	if (r < 0) return err_set(e, r, "send %s %s", method, path);
 	return 0;
+}
+
+int client_send(struct client *c, const char *method, const char *path, const void *body, size_t len,
+		struct err *e)
+{
+	return send_request(c, method, path, body, body ? (ssize_t)len : -1, e);
+}
+
+int client_send_head(struct client *c, const char *method, const char *path, size_t len, struct err *e)
+{
+	return send_request(c, method, path, NULL, (ssize_t)len, e);
 }
 
 /* Waits for more bytes behind those not consumed. */
@@ -150,6 +162,7 @@ int client_status(struct client *c, struct err *e)
 		if (strncasecmp(line, "transfer-encoding:", 18) == 0)
 			c->chunked = strstr(line, "chunked") != NULL;
 	}
+	if (status == 101) c->left = INT64_MAX;
 	c->body_over = !c->chunked && c->left == 0;
 	return status;
 }
@@ -187,20 +200,24 @@ ssize_t client_body(struct client *c, const char **ret_bytes, struct err *e)
 	return (ssize_t)len;
 }
 
-int client_request(struct client *c, const char *method, const char *path, const void *body, size_t len,
-		   int expected, struct buf *body_out, struct err *e)
+int client_finish(struct client *c, int expected, struct buf *body_out, struct err *e)
 {
 	const char *bytes;
 	ssize_t n;
-	int status, r = client_send(c, method, path, body, len, e);
+	int status = client_status(c, e);
 
-	if (r < 0) return r;
-	status = client_status(c, e);
 	if (status < 0) return status;
 	while ((n = client_body(c, &bytes, e)) > 0)
 		if (body_out) (void)buf_add(body_out, bytes, (size_t)n);
 	if (n < 0) return (int)n;
-	if (status != expected)
-		return err_say(e, -EPROTO, "%s %s: status %d instead of %d", method, path, status, expected);
-	return 0;
+	return status == expected ? 0 : err_say(e, -EPROTO, "status %d instead of %d", status, expected);
+}
+
+int client_request(struct client *c, const char *method, const char *path, const void *body, size_t len,
+		   int expected, struct buf *body_out, struct err *e)
+{
+	int r = client_send(c, method, path, body, len, e);
+
+	if (r == 0) r = client_finish(c, expected, body_out, e);
+	return r < 0 ? err_add(e, "%s %s", method, path) : 0;
 }

@@ -24,6 +24,7 @@ struct endpoint {
 
 struct client {
 	const struct endpoint *to;
+	const char *headers; /* lines that go with every request, each with its CR LF; NULL: none */
 	int fd;
 	char *in; /* received and not yet consumed: in[start] to in[end-1] */
 	size_t start, end;
@@ -44,15 +45,24 @@ void client_done(struct client *c);
 int client_send(struct client *c, const char *method, const char *path, const void *body, size_t len,
 		struct err *e);
 
-/* Waits for the head of the response: its status, or a negative errno. */
+/* The same for a body that the caller writes to FD itself: LEN bytes. */
+int client_send_head(struct client *c, const char *method, const char *path, size_t len, struct err *e);
+
+/*
+ * Waits for the head of the response: its status, or a negative errno. After a 101 the body is what the other
+ * protocol's peer sends, without an end.
+ */
 int client_status(struct client *c, struct err *e);
 
 /* The next slice of the body, good until the next call; 0 after the last one; or a negative errno. */
 ssize_t client_body(struct client *c, const char **ret_bytes, struct err *e);
 
 /*
- * All three together; the body goes to BODY_OUT (NULL: it is dropped). An answer other than EXPECTED is
- * -EPROTO with the status in E.
+ * The response to what was sent; its body goes to BODY_OUT (NULL: it is dropped). An answer other than
+ * EXPECTED is -EPROTO with the status in E.
  */
+int client_finish(struct client *c, int expected, struct buf *body_out, struct err *e);
+
+/* All of it together. */
 int client_request(struct client *c, const char *method, const char *path, const void *body, size_t len,
 		   int expected, struct buf *body_out, struct err *e);

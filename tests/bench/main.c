@@ -198,6 +198,7 @@ static int set_up(const struct options *o, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(measurements); i++)
 		measurements[i].wanted = options_wants(o, measurements[i].name);
+	bench.quick = o->quick;
 	bench.static_path = beside("true_static");
 	int r = make_dir(&bench.dir, e);
 	if (r < 0) return r;

@@ -20,6 +20,7 @@
 
 struct server {
 	pid_t pid;
+	char *program;
 };
 
 /* In the forked child. The state directory is DIR/state. */
@@ -39,7 +40,7 @@ static _Noreturn void become_server(const char *tombolo, const char *dir, int re
 		_exit(127);
 	(void)close_range(READY_FD + 1, ~0U, 0);
 	execl(tombolo, tombolo, "serve", "--listen", "127.0.0.1:0", "--state-dir", state, "--ready-fd", "3",
-	      (char *)NULL);
+	      "--hydrate-limit", "0", (char *)NULL);
 	_exit(127);
 }
 
@@ -69,6 +70,12 @@ static void show_log(const char *dir)
 	if (fd_read_file(AT_FDCWD, path, text, sizeof text) > 0) fprintf(stderr, "%s\n", text);
 }
 
+static void server_free(struct server *s)
+{
+	free(s->program);
+	free(s);
+}
+
 int server_start(const char *tombolo, const char *dir, struct server **ret, struct endpoint *ret_at,
 		 struct err *e)
 {
@@ -84,11 +91,12 @@ int server_start(const char *tombolo, const char *dir, struct server **ret, stru
 	close(ready[0]);
 	struct server *s = mem_new(sizeof *s);
 	s->pid = pid;
+	s->program = mem_strdup(tombolo);
 	if (r < 0) {
 		show_log(dir);
 		struct err ignored;
 		if (pid > 0) (void)server_stop(s, &ignored);
-		else free(s);
+		else server_free(s);
 		return r;
 	}
 	endpoint_local(ret_at, port);
@@ -116,7 +124,7 @@ int server_stop(struct server *s, struct err *e)
 	bool in_time = end_in_time(s->pid);
 	while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR) {
 	}
-	free(s);
+	server_free(s);
 	if (!in_time) return err_say(e, -ETIMEDOUT, "the server ignored SIGTERM for %d s", STOP_MS / 1000);
 	if (status)
 		return err_say(e, -EPROTO, "the server did not end cleanly on SIGTERM (status %#x)",
@@ -127,4 +135,9 @@ int server_stop(struct server *s, struct err *e)
 pid_t server_pid(const struct server *s)
 {
 	return s->pid;
+}
+
+const char *server_program(const struct server *s)
+{
+	return s->program;
 }

@@ -19,3 +19,4 @@ int server_start(const char *tombolo, const char *dir, struct server **ret, stru
 int server_stop(struct server *s, struct err *e);
 
 pid_t server_pid(const struct server *s);
+const char *server_program(const struct server *s);
