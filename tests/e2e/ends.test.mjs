@@ -74,7 +74,7 @@ const ways = [
 	{ name: 'a time that SIGTERM ends', script: 'echo last; exec sleep 600', more: { timeout_ms: 2000 }, code: 124, reason: 'timeout', signal: 'SIGTERM', out: 'last\n' },
 	{ name: 'a time, SIGTERM ignored', script: 'trap "" TERM; echo last; while :; do sleep 0.05; done', more: { timeout_ms: 2000, kill_grace_ms: 100 }, code: 124, reason: 'timeout', out: 'last\n', anySignal: true },
 	{ name: 'a time that ends a program which exits 0', script: 'trap "exit 0" TERM; echo last; while :; do sleep 0.05; done', more: { timeout_ms: 2000 }, code: 124, reason: 'timeout', out: 'last\n' },
-	{ name: 'a daemon holds the pipes', script: 'setsid sleep 1 & echo last; exit 7', code: 7, reason: 'exited', out: 'last\n', leftovers: true },
+	{ name: 'a daemon holds the pipes', script: 'setsid sleep 20 & echo last; exit 7', code: 7, reason: 'exited', out: 'last\n', leftovers: true },
 	{ name: 'output closed early', script: 'echo last; exec >&- 2>&-; sleep 0.05; exit 9', code: 9, reason: 'exited', out: 'last\n' },
 	{ name: 'much output at the end', script: 'head -c 200000 /dev/zero | tr "\\0" x; exit 3', code: 3, reason: 'exited', out: 'x'.repeat(200000) },
 	{ name: 'a child by SIGKILL, the parent goes on', script: 'sh -c "kill -KILL \\$\\$"; echo last; exit 5', code: 5, reason: 'exited', out: 'last\n' },
