@@ -29,6 +29,15 @@ void program_default_signals(void)
 		(void)syscall(SYS_rt_sigaction, signo, all_default, NULL, sizeof(unsigned long));
 }
 
+void program_set_priority(int nice)
+{
+	char text[8];
+
+	(void)setpriority(PRIO_PROCESS, 0, nice);
+	(void)snprintf(text, sizeof text, "%d", nice);
+	(void)fd_write_file(AT_FDCWD, "/proc/self/autogroup", text);
+}
+
 /* The child's side; only calls that are safe between fork and exec of a program with threads. Returns what
  * failed. */
 static int become(const struct program *p, int program_fd, char *const argv[], const int *fds)
@@ -50,10 +59,11 @@ static int become(const struct program *p, int program_fd, char *const argv[], c
 		sigemptyset(&none);
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	}
+	(void)setsid(); /* the terminal's signals are for `tombolo serve` alone */
+	program_set_priority(getpriority(PRIO_PROCESS, 0));
 	if (p->drop && (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
 			setresuid(p->uid, p->uid, p->uid) < 0))
 		return errno;
-	(void)setsid(); /* the terminal's signals are for `tombolo serve` alone */
 	if (chdir("/") < 0) return errno;
 	/* By descriptor: the user that we became need not be able to reach the file, below root's home for instance. */
 	(void)syscall(SYS_execveat, program_fd, "", argv, no_environment, AT_EMPTY_PATH);

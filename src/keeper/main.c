@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,7 +125,7 @@ int main(int argc, char **argv)
 	(void)umask(022);
 	program_raise_fd_limit();
 	/* Whoever serves all sandboxes goes before any of them. Front and agents inherit it, commands do not. */
-	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+	program_set_priority(PRIORITY);
 	/* Most of them wait for the kernel most of the time. */
 	(void)setenv("UV_THREADPOOL_SIZE", "8", 1);
 	if (settle(&config, argv[1], &settings, &e) < 0) fail(&e);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "unit.h"
 
 #define NOBODY 65534
+#define NICE   (-3)
 #define STARTER "starter"
 #define STARTED "tombolo-started"
 
@@ -32,6 +34,8 @@ static int start_another(void)
 	pid_t pid;
 	int status;
 
+	(void)setsid(); /* not the session of who runs the tests */
+	program_set_priority(NICE);
 	if (program_start(&p, &pid, &e) < 0) {
 		(void)dprintf(3, "%s", e.text);
 		return 1;
@@ -42,7 +46,15 @@ static int start_another(void)
 /* As STARTED. */
 static int tell_who(int argc, char **argv)
 {
-	(void)dprintf(3, "%s %d uid %d gid %d %s", argv[0], argc, (int)getuid(), (int)getgid(), argv[argc - 1]);
+	char group[128] = "";
+	const char *session_nice = " nice none"; /* a kernel without autogroup */
+
+	if (fd_read_file(AT_FDCWD, "/proc/self/autogroup", group, sizeof group) > 0) {
+		group[strcspn(group, "\n")] = '\0';
+		session_nice = strchr(group, ' ') ? strchr(group, ' ') : "";
+	}
+	(void)dprintf(3, "%s %d uid %d gid %d nice %d session%s %s", argv[0], argc, (int)getuid(), (int)getgid(),
+	              getpriority(PRIO_PROCESS, 0), session_nice, argv[argc - 1]);
 	return 0;
 }
 
@@ -96,8 +108,9 @@ static int run_starter(char *ret, size_t room)
 	return status;
 }
 
-TEST(a_program_runs_as_a_user_who_cannot_reach_its_file)
+TEST(a_program_runs_as_a_user_who_cannot_reach_its_file_and_with_our_priority)
 {
+	bool has_groups = access("/proc/self/autogroup", F_OK) == 0;
 	char said[256];
 
 	if (getuid() != 0) skip(); /* only root becomes somebody else */
@@ -105,7 +118,8 @@ TEST(a_program_runs_as_a_user_who_cannot_reach_its_file)
 	copy_to(STARTER);
 	copy_to(STARTED);
 	ASSERT_OK(run_starter(said, sizeof said));
-	ASSERT_STR(said, STARTED " 3 uid 65534 gid 65534 somebody");
+	ASSERT_STR(said, has_groups ? STARTED " 3 uid 65534 gid 65534 nice -3 session nice -3 somebody"
+	                            : STARTED " 3 uid 65534 gid 65534 nice -3 session nice none somebody");
 	remove_copy(STARTED);
 	ASSERT_TRUE(run_starter(said, sizeof said) != 0);
 	ASSERT_TRUE(strstr(said, "there is no program " STARTED) != NULL);
@@ -115,7 +129,9 @@ TEST(a_program_runs_as_a_user_who_cannot_reach_its_file)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {RUN(a_program_runs_as_a_user_who_cannot_reach_its_file)};
+	const struct CMUnitTest tests[] = {
+		RUN(a_program_runs_as_a_user_who_cannot_reach_its_file_and_with_our_priority),
+	};
 
 	if (strcmp(argv[0], STARTER) == 0) return start_another();
 	if (strcmp(argv[0], STARTED) == 0) return tell_who(argc, argv);
