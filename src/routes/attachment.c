@@ -9,7 +9,6 @@
 
 static void attachment_free(struct attachment *a)
 {
-	sandbox_wait_cancel(a->wait);
 	follow_drop(a->follow);
 	if (a->class->done) a->class->done(a);
 	buf_done(&a->held);
@@ -30,13 +29,13 @@ void attachment_begin(struct attachment *a, struct request *rq, const struct att
 	http_on_gone(rq->x, on_gone, a);
 }
 
-struct request *attachment_give_up(struct attachment *a)
+struct request *attachment_give_up(void *attachment)
 {
+	struct attachment *a = attachment;
 	struct request *rq = a->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	attachment_free(a);
-	return rq;
+	return request_settled(rq);
 }
 
 /* ---- input ---- */

@@ -32,7 +32,6 @@ struct attachment_class {
 struct attachment {
 	struct request *rq;
 	const struct attachment_class *class;
-	struct sandbox_wait *wait;
 	struct follow *follow; /* NULL: not yet, or ended */
 	bool accepted;         /* it is a socket now */
 	bool ready;            /* input is acted on */
@@ -64,5 +63,5 @@ void attachment_close(struct attachment *a, unsigned code, const char *reason);
 /* {"type":"error","message":MESSAGE} */
 void attachment_send_error(struct attachment *a, const char *message);
 
-/* Before the upgrade, instead of it: A's memory goes, and the request may be answered. */
-struct request *attachment_give_up(struct attachment *a);
+/* Before the upgrade, instead of it: the memory of ATTACHMENT goes, and the request may be answered. */
+struct request *attachment_give_up(void *attachment);

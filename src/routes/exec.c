@@ -245,9 +245,13 @@ static void on_body(struct exchange *x, const char *bytes, size_t len, void *ctx
 	if (!c->kill_on_disconnect && rq->routes->settings.keepalive_ms) http_stream_outlives_half_close(x);
 	http_on_gone(x, on_gone, c);
 	http_on_drain(x, on_drain, c);
-	struct agent_link *link = request_sandbox(rq, &c->wait, on_sandbox, c);
-	if (link) run(c, link);
-	else if (!c->wait) answer_no_keeper(command_done(c)->x);
+	struct sandbox *sb = sandboxes_find(rq->routes->sandboxes, rq->match.id);
+	if (sb) {
+		run(c, sandbox_link(sb));
+		return;
+	}
+	c->wait = sandboxes_start(rq->routes->sandboxes, rq->match.id, on_sandbox, c);
+	if (!c->wait) answer_no_keeper(command_done(c)->x);
 }
 
 void handle_exec(struct request *rq)

@@ -19,18 +19,17 @@
 
 struct reading {
 	struct request *rq;
-	struct sandbox_wait *wait;
 	struct file_operation *operation;
 	char path[PATH_LIMIT];
 };
 
-static struct request *reading_done(struct reading *rd)
+static struct request *reading_done(void *ctx)
 {
+	struct reading *rd = ctx;
 	struct request *rq = rd->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	free(rd);
-	return rq;
+	return request_settled(rq);
 }
 
 static void on_gone(struct exchange *x, void *ctx)
@@ -38,7 +37,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct reading *rd = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(rd->wait);
 	file_operation_drop(rd->operation);
 	free(rd);
 }
@@ -129,41 +127,30 @@ static const struct file_events events = {.on_opened = on_opened, .on_end = on_f
 
 /* ---- the way there ---- */
 
-static void open_file(struct reading *rd, struct agent_link *link)
+static void open_file(void *ctx, struct agent_link *link)
 {
+	struct reading *rd = ctx;
 	rd->operation = file_open_read(link, rd->rq->routes->settings.uid, rd->path, &events, rd);
 	if (rd->operation) return;
 	http_reply_error(reading_done(rd)->x, 502, "exec_transport_error",
 			 "read failed: too much goes on in this sandbox");
 }
 
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct reading *rd = ctx;
-
-	rd->wait = NULL;
-	if (outcome->sandbox) open_file(rd, sandbox_link(outcome->sandbox));
-	else answer_not_started(reading_done(rd), outcome);
-}
-
 /* HEAD does not start a sandbox: where there is none there are no files. */
 static bool starts(const struct request *rq)
 {
-	return rq->match.route->sandbox == STARTS || 
+	return rq->match.route->sandbox == STARTS ||
 	       sandboxes_state(rq->routes->sandboxes, rq->match.id) != SANDBOX_ABSENT;
 }
 
 void file_answer(struct request *rq, const char *path)
 {
 	struct reading *rd = mem_new(sizeof *rd);
-	struct agent_link *link;
 
 	rd->rq = rq;
 	(void)snprintf(rd->path, sizeof rd->path, "%s", path);
 	http_on_gone(rq->x, on_gone, rd);
-	link = request_sandbox(rq, &rd->wait, on_sandbox, rd);
-	if (link) open_file(rd, link);
-	else if (!rd->wait) answer_no_keeper(reading_done(rd)->x);
+	request_sandbox(rq, open_file, reading_done, rd);
 }
 
 void handle_file_get(struct request *rq)

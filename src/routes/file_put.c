@@ -22,7 +22,6 @@
 
 struct writing {
 	struct request *rq;
-	struct sandbox_wait *wait;
 	struct file_writer *writer;       /* of a body that streams by */
 	struct file_operation *operation; /* of one that was collected */
 	struct buf content;
@@ -45,18 +44,17 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct writing *w = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(w->wait);
 	writing_free(w);
 }
 
 /* Before the answer. */
-static struct request *writing_done(struct writing *w)
+static struct request *writing_done(void *ctx)
 {
+	struct writing *w = ctx;
 	struct request *rq = w->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	writing_free(w);
-	return rq;
+	return request_settled(rq);
 }
 
 static void fail(struct writing *w, const char *reason)
@@ -148,8 +146,9 @@ static uint32_t mode_of_new_file(const struct request *rq)
 	return text.len > 0 && *end == '\0' && mode > 0 && mode <= 0777 ? (uint32_t)mode : FILE_MODE;
 }
 
-static void open_file(struct writing *w, struct agent_link *link)
+static void open_file(void *ctx, struct agent_link *link)
 {
+	struct writing *w = ctx;
 	uint32_t uid = w->rq->routes->settings.uid, mode = mode_of_new_file(w->rq);
 
 	if (w->whole)
@@ -159,32 +158,17 @@ static void open_file(struct writing *w, struct agent_link *link)
 	if (!w->operation && !w->writer) fail(w, "too much goes on in this sandbox");
 }
 
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct writing *w = ctx;
-
-	w->wait = NULL;
-	if (outcome->sandbox) {
-		open_file(w, sandbox_link(outcome->sandbox));
-		return;
-	}
-	answer_not_started(writing_done(w), outcome);
-}
-
 /* Takes CONTENT; NULL: the body is yet to come. */
 static void begin(struct request *rq, const char *path, struct buf *content)
 {
 	struct writing *w = mem_new(sizeof *w);
-	struct agent_link *link;
 
 	w->rq = rq;
 	w->whole = content;
 	w->content = content ? *content : buf_with_cap(0);
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	http_on_gone(rq->x, on_gone, w);
-	link = request_sandbox(rq, &w->wait, on_sandbox, w);
-	if (link) open_file(w, link);
-	else if (!w->wait) answer_no_keeper(writing_done(w)->x);
+	request_sandbox(rq, open_file, writing_done, w);
 }
 
 /* LEN is not above FILE_WHOLE_MAX: the head announced it. */

@@ -26,7 +26,6 @@
 
 struct hydrate {
 	struct request *rq;
-	struct sandbox_wait *wait;
 	struct archive_operation *unpack;
 	int fd; /* of the pipe; -1: none, or all is said */
 	struct watch *watch;
@@ -52,13 +51,13 @@ static void hydrate_free(struct hydrate *h)
 }
 
 /* Before the answer. */
-static struct request *hydrate_done(struct hydrate *h)
+static struct request *hydrate_done(void *ctx)
 {
+	struct hydrate *h = ctx;
 	struct request *rq = h->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	hydrate_free(h);
-	return rq;
+	return request_settled(rq);
 }
 
 static void on_gone(struct exchange *x, void *ctx)
@@ -66,7 +65,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct hydrate *h = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(h->wait);
 	hydrate_free(h);
 }
 
@@ -90,8 +88,9 @@ static void fail(struct hydrate *h, const char *why)
 static void on_end(void *ctx, const struct operation_end *end);
 static void on_writable(void *ctx, unsigned events);
 
-static void unpack(struct hydrate *h, struct agent_link *link)
+static void unpack(void *ctx, struct agent_link *link)
 {
+	struct hydrate *h = ctx;
 	int r = archive_unpack(link, h->rq->routes->settings.uid, on_end, h, &h->unpack, &h->fd);
 
 	if (r < 0) {
@@ -101,23 +100,6 @@ static void unpack(struct hydrate *h, struct agent_link *link)
 	}
 	h->watch = watch_new(h->rq->routes->loop, h->fd, on_writable, h);
 	watch_want(h->watch, WATCH_OUT);
-}
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct hydrate *h = ctx;
-
-	h->wait = NULL;
-	if (outcome->sandbox) unpack(h, sandbox_link(outcome->sandbox));
-	else answer_not_started(hydrate_done(h), outcome);
-}
-
-static void begin(struct hydrate *h)
-{
-	struct agent_link *link = request_sandbox(h->rq, &h->wait, on_sandbox, h);
-
-	if (link) unpack(h, link);
-	else if (!h->wait) answer_no_keeper(hydrate_done(h)->x);
 }
 
 /* ---- the body ---- */
@@ -154,7 +136,7 @@ static bool on_piece(struct exchange *x, const void *bytes, size_t len, void *ct
 	if (!h->begun) {
 		h->begun = true;
 		(void)buf_add(&h->waiting, bytes, len); /* the cap is larger than any piece */
-		begin(h);
+		request_sandbox(h->rq, unpack, hydrate_done, h);
 		return false;
 	}
 	done = write_some(h, bytes, len);

@@ -32,7 +32,6 @@ enum field { FIELD_OTHER, FIELD_PATH, FIELD_FILE };
 
 struct form {
 	struct request *rq;
-	struct sandbox_wait *wait;
 	struct multipart parser;
 	enum field field; /* of the part that is passing by */
 	bool has_path, has_file;
@@ -57,13 +56,13 @@ static void form_free(struct form *f)
 }
 
 /* Before the answer. */
-static struct request *form_done(struct form *f)
+static struct request *form_done(void *ctx)
 {
+	struct form *f = ctx;
 	struct request *rq = f->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	form_free(f);
-	return rq;
+	return request_settled(rq);
 }
 
 static void on_gone(struct exchange *x, void *ctx)
@@ -71,7 +70,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct form *f = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(f->wait);
 	form_free(f);
 }
 
@@ -129,38 +127,14 @@ static void on_done(void *ctx, const char *failure)
 
 static const struct file_writer_events writer_events = {.on_room = on_room, .on_done = on_done};
 
-static void open_writer(struct form *f, struct agent_link *link)
+static void open_writer(void *ctx, struct agent_link *link)
 {
+	struct form *f = ctx;
 	const struct routes *routes = f->rq->routes;
 
 	f->writer = file_writer_new(routes->loop, link, routes->settings.uid, f->path, FILE_MODE,
 				    &writer_events, f);
 	if (!f->writer) fail(f, "too much goes on in this sandbox");
-}
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct form *f = ctx;
-
-	f->wait = NULL;
-	if (outcome->sandbox) open_writer(f, sandbox_link(outcome->sandbox));
-	else answer_not_started(form_done(f), outcome);
-}
-
-/* False: the request has been answered. Otherwise the writer is there or comes. */
-static bool begin_writing(struct form *f)
-{
-	struct agent_link *link;
-
-	f->begun = true;
-	link = request_sandbox(f->rq, &f->wait, on_sandbox, f);
-	if (link) {
-		open_writer(f, link);
-		return f->writer;
-	}
-	if (f->wait) return true;
-	answer_no_keeper(form_done(f)->x);
-	return false;
 }
 
 /* ---- the form as it passes by ---- */
@@ -245,7 +219,8 @@ static bool on_body_piece(struct exchange *x, const void *bytes, size_t len, voi
 	/* From here on the file goes through; what is spooled by now goes first. */
 	if (*f->path && f->has_file && !f->begun) {
 		f->paused = true;
-		(void)begin_writing(f);
+		f->begun = true;
+		request_sandbox(f->rq, open_writer, form_done, f);
 		return false;
 	}
 	f->paused = f->is_full;

@@ -32,7 +32,6 @@
 struct persist {
 	struct request *rq;
 	struct excludes excludes;
-	struct sandbox_wait *wait;
 	struct archive_operation *pack; /* NULL: none, or it has ended */
 	int fd;                         /* of the pipe; -1: none, or at its end */
 	struct watch *watch;
@@ -58,14 +57,14 @@ static void persist_free(struct persist *p)
 }
 
 /* Before an answer that is the last. */
-static struct request *persist_done(struct persist *p)
+static struct request *persist_done(void *ctx)
 {
+	struct persist *p = ctx;
 	struct request *rq = p->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	http_on_drain(rq->x, NULL, NULL);
 	persist_free(p);
-	return rq;
+	return request_settled(rq);
 }
 
 static void on_gone(struct exchange *x, void *ctx)
@@ -73,7 +72,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct persist *p = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(p->wait);
 	persist_free(p);
 }
 
@@ -175,8 +173,9 @@ static void on_end(void *ctx, const struct operation_end *end)
 
 /* ---- the way there ---- */
 
-static void begin(struct persist *p, struct agent_link *link)
+static void begin(void *ctx, struct agent_link *link)
 {
+	struct persist *p = ctx;
 	int r = archive_pack(link, p->rq->routes->settings.uid, p->excludes.items, p->excludes.count, on_end,
 			     p, &p->pack, &p->fd);
 
@@ -190,19 +189,9 @@ static void begin(struct persist *p, struct agent_link *link)
 	watch_want(p->watch, WATCH_IN);
 }
 
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct persist *p = ctx;
-
-	p->wait = NULL;
-	if (outcome->sandbox) begin(p, sandbox_link(outcome->sandbox));
-	else answer_not_started(persist_done(p), outcome);
-}
-
 void handle_persist(struct request *rq)
 {
 	struct excludes_fault fault;
-	struct agent_link *link;
 	struct excludes excludes;
 	struct persist *p;
 
@@ -220,7 +209,5 @@ void handle_persist(struct request *rq)
 	http_body_ignore(rq->x);
 	http_on_gone(rq->x, on_gone, p);
 	http_on_drain(rq->x, on_drain, p);
-	link = request_sandbox(rq, &p->wait, on_sandbox, p);
-	if (link) begin(p, link);
-	else if (!p->wait) answer_no_keeper(persist_done(p)->x);
+	request_sandbox(rq, begin, persist_done, p);
 }

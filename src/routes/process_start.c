@@ -20,7 +20,6 @@ struct starting {
 	struct request *rq;
 	enum process_kind kind;
 	struct start_request wish;
-	struct sandbox_wait *wait;
 	struct exec *process;
 	struct follow *terminal;
 	char *id; /* once it runs */
@@ -34,13 +33,13 @@ static void starting_free(struct starting *s)
 	free(s);
 }
 
-static struct request *starting_done(struct starting *s)
+static struct request *starting_done(void *ctx)
 {
+	struct starting *s = ctx;
 	struct request *rq = s->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	starting_free(s);
-	return rq;
+	return request_settled(rq);
 }
 
 /* It runs, or will, although nobody waits for the answer. */
@@ -49,7 +48,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct starting *s = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(s->wait);
 	exec_detach(s->process, false);
 	follow_drop(s->terminal);
 	starting_free(s);
@@ -156,20 +154,12 @@ static int start_terminal(struct starting *s, struct agent_link *link)
 	return terminal_start(link, &spec, &terminal_events, s, &s->terminal);
 }
 
-static void run(struct starting *s, struct agent_link *link)
+static void run(void *ctx, struct agent_link *link)
 {
+	struct starting *s = ctx;
 	int r = s->kind == KIND_PROCESS ? start_process(s, link) : start_terminal(s, link);
 
 	if (r < 0) fail(s, why_not_begun(r));
-}
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct starting *s = ctx;
-
-	s->wait = NULL;
-	if (outcome->sandbox) run(s, sandbox_link(outcome->sandbox));
-	else answer_not_started(starting_done(s), outcome);
 }
 
 static void on_body(struct exchange *x, const char *bytes, size_t len, enum process_kind kind,
@@ -192,9 +182,7 @@ static void on_body(struct exchange *x, const char *bytes, size_t len, enum proc
 	s->kind = kind;
 	s->wish = wish;
 	http_on_gone(x, on_gone, s);
-	struct agent_link *link = request_sandbox(rq, &s->wait, on_sandbox, s);
-	if (link) run(s, link);
-	else if (!s->wait) answer_no_keeper(starting_done(s)->x);
+	request_sandbox(rq, run, starting_done, s);
 }
 
 static void on_process_body(struct exchange *x, const char *bytes, size_t len, void *ctx)

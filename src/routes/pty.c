@@ -155,8 +155,9 @@ static const struct follow_events events = {.on_opened = on_opened,
 
 /* ---- the start ---- */
 
-static void run(struct pty *p, struct agent_link *link)
+static void run(void *ctx, struct agent_link *link)
 {
+	struct pty *p = ctx;
 	const char *const argv[] = {p->shell};
 	const struct terminal_spec spec = {
 		.flags = p->flags,
@@ -172,15 +173,6 @@ static void run(struct pty *p, struct agent_link *link)
 	int r = terminal_start(link, &spec, &events, &p->a, &p->a.follow);
 
 	if (r < 0) answer_failed(&p->a, why_not_begun(r));
-}
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct pty *p = ctx;
-
-	p->a.wait = NULL;
-	if (outcome->sandbox) run(p, sandbox_link(outcome->sandbox));
-	else answer_not_started(attachment_give_up(&p->a), outcome);
 }
 
 /* ---- the request, in the order of API.md 3.12 ---- */
@@ -289,7 +281,5 @@ void handle_pty(struct request *rq)
 	}
 	p->replay = buf_with_cap(REPLAY_MAX);
 	attachment_begin(&p->a, rq, &pty_class);
-	struct agent_link *link = request_sandbox(rq, &p->a.wait, on_sandbox, p);
-	if (link) run(p, link);
-	else if (!p->a.wait) answer_no_keeper(attachment_give_up(&p->a)->x);
+	request_sandbox(rq, run, attachment_give_up, &p->a);
 }

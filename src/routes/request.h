@@ -17,21 +17,31 @@ struct routes {
 
 struct request {
 	struct sandbox *used;      /* what it keeps awake; NULL: nothing */
-	struct sandbox_wait *late; /* what it waits for before anything else; mostly NULL */
+	struct sandbox_wait *wait; /* for its sandbox, before anything else or as follows; mostly NULL */
 	struct routes *routes;
 	struct exchange *x;
 	enum profile profile;
 	struct router_match match;
+
+	/* See request_sandbox(). */
+	void (*begin)(void *user, struct agent_link *link);
+	struct request *(*give_up)(void *user);
+	void *user;
 };
 
 /* ---- steps that several routes share ---- */
 
 /*
- * Step 6 for a route that starts: the link to the living sandbox, or NULL. Then either *RET_WAIT is set and
- * ON_STARTED comes, or it is NULL: there is no keeper to start one.
+ * Step 6 for a route that starts: BEGIN(USER, link) with the link to the living sandbox, at once or later. Or
+ * there will be none: then GIVE_UP(USER), which lets go of USER and returns request_settled(RQ), and RQ is
+ * answered.
  */
-struct agent_link *request_sandbox(struct request *rq, struct sandbox_wait **ret_wait, on_outcome *on_started,
-				   void *ctx);
+void request_sandbox(struct request *rq, void (*begin)(void *user, struct agent_link *link),
+		     struct request *(*give_up)(void *user), void *user);
+
+/* Before an answer: RQ waits for its sandbox no more, nor for its client's leaving (http_on_gone()). Returns
+ * RQ. */
+struct request *request_settled(struct request *rq);
 
 /* Whether the Session-Id header is absent, empty or well-formed. */
 bool request_session_is_fine(const struct request *rq);

@@ -45,7 +45,6 @@ struct routes *routes_free(struct routes *r)
 	return NULL;
 }
 
-/* API.md 1.1, in its order. */
 /* Who only asks how a sandbox is does not keep it awake, or monitoring would keep all of them. */
 static bool keeps_awake(const struct router_match *m)
 {
@@ -57,7 +56,7 @@ static void request_free(void *data)
 {
 	struct request *rq = data;
 
-	sandbox_wait_cancel(rq->late);
+	sandbox_wait_cancel(rq->wait);
 	sandbox_unuse(rq->used);
 	free(rq);
 }
@@ -67,25 +66,27 @@ static void on_made(void *ctx, const struct sandbox_outcome *outcome)
 	struct request *rq = ctx;
 
 	(void)outcome; /* whatever it is, the handler finds it out */
-	rq->late = NULL;
+	rq->wait = NULL;
 	rq->match.route->handler(rq);
 }
 
 /*
- * Who only looks for a sandbox starts none, but one that is just coming (or coming back, after a keeper's death) must not
- * be taken for one that is not there. True: the handler is called later.
+ * Who only looks for a sandbox starts none, but one that is just coming (or coming back, after a keeper's
+ * death) must not be taken for one that is not there. True: the handler is called later.
  */
 static bool wait_for_late(struct request *rq)
 {
 	struct sandboxes *all = rq->routes->sandboxes;
 	const struct router_match *m = &rq->match;
 
-	if (m->route->sandbox != LOOKS || !keeps_awake(m) || m->route->handler == handle_sandbox_delete) return false;
+	if (m->route->sandbox != LOOKS || !keeps_awake(m) || m->route->handler == handle_sandbox_delete)
+		return false;
 	if (sandboxes_state(all, m->id) != SANDBOX_MAKING) return false;
-	rq->late = sandboxes_start(all, m->id, on_made, rq);
-	return rq->late != NULL;
+	rq->wait = sandboxes_start(all, m->id, on_made, rq);
+	return rq->wait != NULL;
 }
 
+/* API.md 1.1, in its order. */
 void routes_on_request(struct exchange *x, void *ctx)
 {
 	struct routes *routes = ctx;
@@ -112,8 +113,7 @@ void routes_on_request(struct exchange *x, void *ctx)
 		answer_no_route(x, path);
 		return;
 	}
-	if (keeps_awake(&rq->match))
-		rq->used = sandboxes_use(routes->sandboxes, rq->match.id);
+	if (keeps_awake(&rq->match)) rq->used = sandboxes_use(routes->sandboxes, rq->match.id);
 	if (!wait_for_late(rq)) rq->match.route->handler(rq);
 }
 
@@ -126,15 +126,37 @@ const char *routes_sandbox_of(const struct exchange *x)
 
 /* ---- steps that several routes share ---- */
 
-struct agent_link *request_sandbox(struct request *rq, struct sandbox_wait **ret_wait, on_outcome *on_started,
-				   void *ctx)
+static void on_started(void *ctx, const struct sandbox_outcome *outcome)
+{
+	struct request *rq = ctx;
+
+	rq->wait = NULL;
+	if (outcome->sandbox) rq->begin(rq->user, sandbox_link(outcome->sandbox));
+	else answer_not_started(rq->give_up(rq->user), outcome);
+}
+
+void request_sandbox(struct request *rq, void (*begin)(void *user, struct agent_link *link),
+		     struct request *(*give_up)(void *user), void *user)
 {
 	struct sandboxes *all = rq->routes->sandboxes;
 	struct sandbox *sb = sandboxes_find(all, rq->match.id);
 
-	if (sb) return sandbox_link(sb);
-	*ret_wait = sandboxes_start(all, rq->match.id, on_started, ctx);
-	return NULL;
+	if (sb) {
+		begin(user, sandbox_link(sb));
+		return;
+	}
+	rq->begin = begin;
+	rq->give_up = give_up;
+	rq->user = user;
+	rq->wait = sandboxes_start(all, rq->match.id, on_started, rq);
+	if (!rq->wait) answer_no_keeper(give_up(user)->x);
+}
+
+struct request *request_settled(struct request *rq)
+{
+	rq->wait = sandbox_wait_cancel(rq->wait);
+	http_on_gone(rq->x, NULL, NULL);
+	return rq;
 }
 
 bool request_session_is_fine(const struct request *rq)

@@ -26,7 +26,6 @@ struct session_change {
 	bool deletes;
 	char id[NAME_ID_MAX + 1];
 	struct session_request wish; /* of a creation */
-	struct sandbox_wait *wait;
 	struct call *operation;
 };
 
@@ -36,13 +35,13 @@ static void change_free(struct session_change *c)
 	free(c);
 }
 
-static struct request *change_done(struct session_change *c)
+static struct request *change_done(void *ctx)
 {
+	struct session_change *c = ctx;
 	struct request *rq = c->rq;
 
-	http_on_gone(rq->x, NULL, NULL);
 	change_free(c);
-	return rq;
+	return request_settled(rq);
 }
 
 static void on_gone(struct exchange *x, void *ctx)
@@ -50,7 +49,6 @@ static void on_gone(struct exchange *x, void *ctx)
 	struct session_change *c = ctx;
 
 	(void)x;
-	sandbox_wait_cancel(c->wait);
 	call_drop(c->operation);
 	change_free(c);
 }
@@ -92,8 +90,9 @@ static void on_done(void *ctx, const struct operation_end *end)
 	else answer_json(rq->x, 200, json_pack("{s:s}", "id", id));
 }
 
-static void begin(struct session_change *c, struct agent_link *link)
+static void begin(void *ctx, struct agent_link *link)
 {
+	struct session_change *c = ctx;
 	bool deletes = c->deletes;
 	const struct session_spec spec = {.cwd = c->wish.cwd,
 					  .env = (const char *const *)c->wish.env,
@@ -115,15 +114,6 @@ static struct session_change *change_new(struct request *rq)
 }
 
 /* ---- creation ---- */
-
-static void on_sandbox(void *ctx, const struct sandbox_outcome *outcome)
-{
-	struct session_change *c = ctx;
-
-	c->wait = NULL;
-	if (outcome->sandbox) begin(c, sandbox_link(outcome->sandbox));
-	else answer_not_started(change_done(c), outcome);
-}
 
 static void make_id(char id[NAME_ID_MAX + 1])
 {
@@ -152,9 +142,7 @@ static void on_body(struct exchange *x, const char *bytes, size_t len, void *ctx
 	c->wish = wish;
 	if (*wish.id) memcpy(c->id, wish.id, sizeof c->id);
 	else make_id(c->id);
-	struct agent_link *link = request_sandbox(rq, &c->wait, on_sandbox, c);
-	if (link) begin(c, link);
-	else if (!c->wait) answer_no_keeper(change_done(c)->x);
+	request_sandbox(rq, begin, change_done, c);
 }
 
 void handle_session_create(struct request *rq)
