@@ -105,6 +105,14 @@ void rig_resize(struct run *r, uint16_t cols, uint16_t rows);
 void rig_type(struct run *r, const char *keys);
 void rig_until_output(const struct run *r, const char *text); /* stdout contains TEXT, or R ended */
 bool run_is_now(const struct run *r);
+bool run_has(const struct run *r, const char *text); /* among its output */
+
+/* A shell on a terminal, from its prompt to its `exit`. */
+void rig_start_shell(struct run *r, const char *name, unsigned flags);
+void rig_end_shell(struct run *r);
+
+/* Until a process with the argument 98761, by which tests mark theirs, is there, or none is. */
+void rig_until_marked(bool there);
 void run_done(struct run *r);
 #define auto_run __attribute__((cleanup(run_done)))
 

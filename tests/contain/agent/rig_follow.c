@@ -1,4 +1,5 @@
 /* rig_follow.c - what the rig says about terminals and logs. */
+#include "base/clock.h"
 #include "rig_private.h"
 #include "unit.h"
 
@@ -82,4 +83,39 @@ void rig_until_output(const struct run *r, const char *text)
 bool run_is_now(const struct run *r)
 {
 	return r->now || r->ended;
+}
+
+#define SHELL_READY "$ "
+
+bool run_has(const struct run *r, const char *text)
+{
+	return r->out.len && memmem(r->out.data, r->out.len, text, strlen(text));
+}
+
+void rig_start_shell(struct run *r, const char *name, unsigned flags)
+{
+	struct msg_open_terminal m = rig_terminal(NULL, 0);
+
+	m.name = wire_text_of(name);
+	m.flags = flags;
+	rig_start_terminal(r, &m);
+	rig_until_output(r, SHELL_READY);
+	ASSERT_FALSE(r->ended);
+}
+
+void rig_end_shell(struct run *r)
+{
+	rig_type(r, "\x15"
+		    "exit\n");
+	rig_until(run_ended, r);
+}
+
+void rig_until_marked(bool there)
+{
+	uint64_t until = clock_ms() + 20000;
+
+	while ((rig_count_processes("98761") > 0) != there) {
+		if (clock_ms() > until) fail_msg("marked processes: %u", rig_count_processes("98761"));
+		rig_pump(20);
+	}
 }
