@@ -37,19 +37,26 @@ static void answer_done(struct peer *peer, uint32_t channel)
 
 static void victim_free(struct victim *v)
 {
+	process_unfollow(v->process, &v->follower);
+	free(v);
+}
+
+static void victim_remove(struct victim *v)
+{
 	struct victim **at = &v->ending->first;
 
 	while (*at != v)
 		at = &(*at)->next;
 	*at = v->next;
-	process_unfollow(v->process, &v->follower);
-	free(v);
+	victim_free(v);
 }
 
 static void ending_free(struct ending *x)
 {
-	while (x->first)
-		victim_free(x->first);
+	for (struct victim *v = x->first, *next; v; v = next) {
+		next = v->next;
+		victim_free(v);
+	}
 	channel_close(&x->channel);
 	free(x);
 }
@@ -60,7 +67,7 @@ static void on_news(struct process_follower *f)
 	struct ending *x = v->ending;
 
 	if (!process_facts(v->process)->ended) return;
-	victim_free(v);
+	victim_remove(v);
 	if (x->first) return;
 	answer_done(x->channel.peer, x->channel.id);
 	ending_free(x);

@@ -119,9 +119,12 @@ static int write_small(struct packer *p, const struct ustar_member *m, int fd)
 	ssize_t got;
 	int r = write_header(p, m);
 
-	if (r == 0 && size == 0) return 0;
-	if (r == 0 && (r = out_reserve(&p->out, size + USTAR_BLOCK, &at)) < 0) output_failed(p, r);
-	if (r < 0) return r;
+	if (r < 0 || size == 0) return r;
+	r = out_reserve(&p->out, size + USTAR_BLOCK, &at);
+	if (r < 0) {
+		output_failed(p, r);
+		return r;
+	}
 	got = read_whole(fd, at, size + 1);
 	note_content(p, got < 0 ? 0 : (uint64_t)got, size, got < 0 ? (int)got : 0);
 	got = got < 0 ? 0 : MIN(got, (ssize_t)size);

@@ -23,3 +23,16 @@ int err_say(struct err *e, int code, const char *format, ...) __attribute__((for
 
 /* Puts "formatted: " in front of the text there is; returns E's code. */
 int err_add(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#ifdef __clang_analyzer__
+/* What the analyzer cannot know, because it looks at one file at a time: CODE is a failure, and is what is returned. */
+#define ERR_CODE(f, e, code, ...) \
+	({ \
+		int code_ = (code); \
+		(void)(f)(e, code_, __VA_ARGS__); \
+		if (code_ >= 0) __builtin_unreachable(); \
+		code_; \
+	})
+#define err_set(e, code, ...) ERR_CODE(err_set, e, code, __VA_ARGS__)
+#define err_say(e, code, ...) ERR_CODE(err_say, e, code, __VA_ARGS__)
+#endif

@@ -62,7 +62,7 @@ static void wait_for_lines(void)
 	while (!out.fill && !out.ending) pthread_cond_wait(&out.wake, &out.lock);
 	out.idle = false;
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += GATHER_MS * 1000000;
+	until.tv_nsec += GATHER_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	while (!out.urgent && !out.ending)

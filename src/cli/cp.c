@@ -142,9 +142,10 @@ static char *local_path(const char *to, const char *from)
 }
 
 /* A temporary sibling takes the bytes: a transfer that breaks leaves an older file whole. */
-static int copy_to_file(struct client *c, struct client_request *q, const char *path, struct err *e)
+static int copy_to_file(struct client *c, const struct client_request *request, const char *path, struct err *e)
 {
 	auto_free char *temporary = NULL;
+	struct client_request q = *request;
 	struct sink sink = {.name = path};
 	auto_close int fd = -1;
 	mode_t mask = umask(0);
@@ -157,8 +158,8 @@ static int copy_to_file(struct client *c, struct client_request *q, const char *
 	if (fd < 0)
 		return err_say(e, -EINVAL, "write '%s': %s", path, strerror(errno));
 	sink.fd = fd;
-	q->ctx = &sink;
-	r = client_call(c, q, NULL, e);
+	q.ctx = &sink;
+	r = client_call(c, &q, NULL, e);
 	if (r == 0 && (fchmod(fd, 0666 & ~mask) < 0 || rename(temporary, path) < 0))
 		r = err_set(e, -errno, "put '%s' in place", path);
 	if (r < 0)

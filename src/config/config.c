@@ -63,7 +63,7 @@ static const char *spell(const struct option *o, bool as_env, char out[NAME_ROOM
 {
 	size_t i = 0;
 
-	for (; o->name[i] && i < NAME_ROOM - 1; i++) {
+	for (; i < NAME_ROOM - 1 && o->name[i]; i++) {
 		if (as_env) out[i] = (char)toupper((unsigned char)o->name[i]);
 		else out[i] = o->name[i] == '_' ? '-' : o->name[i];
 	}

@@ -185,6 +185,7 @@ static unsigned ranges_find(const uint8_t verdicts[SYSCALL_NUMBERS], struct rang
 	unsigned n = 0;
 
 	for (uint32_t nr = 0; nr < SYSCALL_NUMBERS; nr++)
+		/* cppcheck-suppress uninitvar; those below N are set */
 		if (n == 0 || verdicts[nr] != ranges[n - 1].verdict)
 			ranges[n++] = (struct range){nr, (enum verdict)verdicts[nr]};
 	if (ranges[n - 1].verdict != VERDICT_UNKNOWN)

@@ -27,6 +27,6 @@ int wire_agree(const struct msg_hello *hello)
 void wire_disagreement(const struct msg_hello *hello, char *text, size_t size)
 {
 	/* Trust: an agent made this text. It is a line of the log, which escapes it. */
-	(void)snprintf(text, size, "it is of build %.40s and speaks versions %u to %u, this build %u to %u",
+	(void)snprintf(text, size, "it is of build %.40s and speaks versions %u to %u, this build %d to %d",
 		       hello->build.at, hello->oldest, hello->version, WIRE_OLDEST, WIRE_VERSION);
 }
