@@ -7,7 +7,7 @@
 #include <string.h>
 
 __attribute__((format(printf, 4, 0))) static void format_into(struct err *e, int code, const char *tail,
-                                                              const char *format, va_list args)
+							      const char *format, va_list args)
 {
 	size_t len;
 

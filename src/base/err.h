@@ -1,16 +1,17 @@
 /*
  * err.h - the reason of a failure, for a person to read.
  *
- * Functions return 0 or a negative errno. The spot that knows the reason sets it; each caller on the way up may put
- * what it was doing in front; exactly one place prints or answers. A success never touches the struct.
+ * Functions return 0 or a negative errno. The spot that knows the reason sets it; each caller on the way up
+ * may put what it was doing in front; exactly one place prints or answers. A success never touches the
+ * struct.
  */
 #pragma once
 
 #include <stdarg.h>
 
 struct err {
-	int code;               /* the negative errno that was returned, 0 when nothing happened */
-	char text[248];         /* "open '/x' for writing: Permission denied"; cut at its end when too long */
+	int code;       /* the negative errno that was returned, 0 when nothing happened */
+	char text[248]; /* "open '/x' for writing: Permission denied"; cut at its end when too long */
 };
 
 #define ERR_NONE ((struct err){0})
@@ -25,7 +26,8 @@ int err_say(struct err *e, int code, const char *format, ...) __attribute__((for
 int err_add(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef __clang_analyzer__
-/* What the analyzer cannot know, because it looks at one file at a time: CODE is a failure, and is what is returned. */
+/* What the analyzer cannot know, because it looks at one file at a time: CODE is a failure, and is what is
+ * returned. */
 #define ERR_CODE(f, e, code, ...) \
 	({ \
 		int code_ = (code); \

@@ -36,11 +36,13 @@ int fd_set_cloexec(int fd, bool on);
 /* Writes all of BYTES to a blocking descriptor. 0 or -errno. */
 int fd_write_all(int fd, const void *bytes, size_t len);
 
-/* Writes the text to the file PATH below DIR_FD (AT_FDCWD allowed) in one write: for /proc and cgroup files. */
+/* Writes the text to the file PATH below DIR_FD (AT_FDCWD allowed) in one write: for /proc and cgroup files.
+ */
 int fd_write_file(int dir_fd, const char *path, const char *text);
 
 /* Reads a small file into TEXT (always NUL-terminated, cut at SIZE-1). Length or -errno. */
 ssize_t fd_read_file(int dir_fd, const char *path, char *text, size_t size);
 
-/* unlinkat(), made again when it fails for no reason of the name's own. 0, also when there is none; or -errno. */
+/* unlinkat(), made again when it fails for no reason of the name's own. 0, also when there is none; or
+ * -errno. */
 int fd_remove(int dir_fd, const char *name, int flags);

@@ -24,8 +24,8 @@ bool id_is_sandbox(const char *text, size_t len)
 
 static bool is_name_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-	       c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+	       c == '_' || c == '-';
 }
 
 bool id_is_name(const char *text, size_t len)
@@ -64,6 +64,8 @@ void id_make_uuid(char id[UUID_LEN + 1])
 	id_random(b, sizeof b);
 	b[6] = (b[6] & 0x0F) | 0x40;
 	b[8] = (b[8] & 0x3F) | 0x80;
-	(void)snprintf(id, UUID_LEN + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-	               b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	(void)snprintf(id, UUID_LEN + 1,
+		       "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+		       b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+		       b[15]);
 }

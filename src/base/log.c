@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 #define RING_SIZE ((size_t)256 << 10)
-#define GATHER_MS 10    /* the writer waits so long for more lines: one wake and one write for all of them */
+#define GATHER_MS 10 /* the writer waits so long for more lines: one wake and one write for all of them */
 #define LINE_MAX_ 4096
 
 static struct {
@@ -20,14 +20,17 @@ static struct {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool threaded, ending;
-	bool idle;      /* the writer waits for a first line */
-	bool urgent;    /* what is there shall be written now */
+	bool idle;   /* the writer waits for a first line */
+	bool urgent; /* what is there shall be written now */
 	enum log_level level;
 	char program[16];
 	char *ring;
-	size_t head, fill;      /* where the next byte is read; how many there are */
+	size_t head, fill; /* where the next byte is read; how many there are */
 	uint64_t dropped;
-} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .level = LOG_INFO, .program = "tombolo"};
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	 .wake = PTHREAD_COND_INITIALIZER,
+	 .level = LOG_INFO,
+	 .program = "tombolo"};
 
 static const char *const level_names[] = {
 	[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
@@ -59,7 +62,8 @@ static void wait_for_lines(void)
 	struct timespec until;
 
 	out.idle = true;
-	while (!out.fill && !out.ending) pthread_cond_wait(&out.wake, &out.lock);
+	while (!out.fill && !out.ending)
+		pthread_cond_wait(&out.wake, &out.lock);
 	out.idle = false;
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += GATHER_MS * 1000000L;
@@ -90,7 +94,8 @@ static void *write_lines(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&out.lock);
-	for (wait_for_lines(); out.fill; wait_for_lines()) write_ring();
+	for (wait_for_lines(); out.fill; wait_for_lines())
+		write_ring();
 	pthread_mutex_unlock(&out.lock);
 	return NULL;
 }
@@ -126,7 +131,8 @@ void log_stop(void)
 	out.ring = NULL;
 }
 
-/* The text as the inside of a JSON string, pure ASCII: log readers never meet raw control bytes of a stranger. */
+/* The text as the inside of a JSON string, pure ASCII: log readers never meet raw control bytes of a
+ * stranger. */
 static size_t add_escaped(char *line, size_t at, size_t room, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p && at + 6 < room; p++) {
@@ -149,8 +155,9 @@ static size_t format_line(char *line, size_t room, enum log_level level, const c
 	size_t at;
 
 	clock_iso(clock_wall_ms(), when);
-	at = (size_t)snprintf(line, room, "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"event\":\"%s\"", when,
-	                      level_names[level], out.program, event);
+	at = (size_t)snprintf(line, room,
+			      "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"event\":\"%s\"", when,
+			      level_names[level], out.program, event);
 	while ((key = va_arg(args, const char *))) {
 		const char *value = va_arg(args, const char *);
 
@@ -173,15 +180,14 @@ static void put_line(enum log_level level, const char *line, size_t len)
 	pthread_mutex_lock(&out.lock);
 	if (out.dropped && RING_SIZE - out.fill > len + 128) {
 		char note[96];
-		int n = snprintf(note, sizeof note, "{\"level\":\"warn\",\"event\":\"log_lines_dropped\",\"count\":\"%llu\"}\n",
-		                 (unsigned long long)out.dropped);
+		int n = snprintf(note, sizeof note,
+				 "{\"level\":\"warn\",\"event\":\"log_lines_dropped\",\"count\":\"%llu\"}\n",
+				 (unsigned long long)out.dropped);
 		ring_put(note, (size_t)n);
 		out.dropped = 0;
 	}
-	if (RING_SIZE - out.fill >= len)
-		ring_put(line, len);
-	else
-		out.dropped++;
+	if (RING_SIZE - out.fill >= len) ring_put(line, len);
+	else out.dropped++;
 	if (level <= LOG_WARN || out.fill > RING_SIZE / 2) out.urgent = true;
 	if (out.idle || out.urgent) pthread_cond_signal(&out.wake);
 	pthread_mutex_unlock(&out.lock);

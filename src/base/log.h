@@ -1,12 +1,12 @@
 /*
  * log.h - structured log: one JSON object a line on standard error.
  *
- * Theory of operation: log_…() formats the line on the caller's thread and puts it into a bounded ring; one writer
- * thread drains the ring into standard error. So a reader of our log who stops reading can never stop the loop: when
- * the ring is full the line is dropped and counted, and the count is logged once there is room again. After the first
- * line the writer waits a few milliseconds for others, unless it is a warning: to be woken for each line of a busy
- * server would cost more than its requests.
- * Before log_start() and in programs that never call it, lines are written directly.
+ * Theory of operation: log_…() formats the line on the caller's thread and puts it into a bounded ring; one
+ * writer thread drains the ring into standard error. So a reader of our log who stops reading can never stop
+ * the loop: when the ring is full the line is dropped and counted, and the count is logged once there is room
+ * again. After the first line the writer waits a few milliseconds for others, unless it is a warning: to be
+ * woken for each line of a busy server would cost more than its requests. Before log_start() and in programs
+ * that never call it, lines are written directly.
  *
  * Never log a key, a header's value, a body, or the query string of a socket route.
  */
@@ -31,7 +31,8 @@ bool log_level_parse(const char *text, enum log_level *ret);
  */
 void log_event(enum log_level level, const char *event, ...) __attribute__((sentinel));
 
-/* A text for a number, good until the end of the full expression's statement: log_event(…, "status", LOG_U(200), NULL). */
+/* A text for a number, good until the end of the full expression's statement: log_event(…, "status",
+ * LOG_U(200), NULL). */
 #define LOG_U(n) (log_number((struct log_digits){{0}}.text, (uint64_t)(n)))
 struct log_digits {
 	char text[24];

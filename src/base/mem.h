@@ -1,18 +1,19 @@
-/* mem.h - ownership of heap memory, said in the type. Sizes that *we* choose abort when there is no memory. */
+/* mem.h - ownership of heap memory, said in the type. Sizes that *we* choose abort when there is no memory.
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>         /* MIN, MAX */
+#include <sys/param.h> /* MIN, MAX */
 
 /* A local marked auto_free is freed at the end of its scope, unless take_ptr() gave it away. */
 #define auto_free __attribute__((cleanup(free_at)))
-#define take_ptr(p)                                                                                          \
-	({                                                                                                   \
-		__auto_type kept_ = (p);                                                                     \
-		(p) = NULL;                                                                                  \
-		kept_;                                                                                       \
+#define take_ptr(p) \
+	({ \
+		__auto_type kept_ = (p); \
+		(p) = NULL; \
+		kept_; \
 	})
 
 static inline void free_at(void *p)
@@ -31,5 +32,5 @@ void *mem_grow(void *old, size_t count, size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t len);
 
-#define ARRAY_LEN(a)    (sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

@@ -16,7 +16,8 @@ static int add_parts(const char *text, size_t text_len, char out[PATH_LIMIT], si
 		at += n + 1;
 		if (n == 0 || (n == 1 && part[0] == '.')) continue;
 		if (n == 2 && part[0] == '.' && part[1] == '.') {
-			while (*len && out[*len - 1] != '/') --*len;
+			while (*len && out[*len - 1] != '/')
+				--*len;
 			if (*len) --*len;
 			continue;
 		}

@@ -1,4 +1,5 @@
-/* path.h - lexical work on absolute paths. What a path *means* is decided later, by the kernel, inside the sandbox. */
+/* path.h - lexical work on absolute paths. What a path *means* is decided later, by the kernel, inside the
+ * sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +8,8 @@
 #define PATH_LIMIT 4096 /* bytes with the NUL, the kernel's PATH_MAX */
 
 /*
- * API 4.1: resolves PATH (relative ones below BASE) by text alone: drops empty and "." parts, ".." removes the part
- * before it. OUT gets an absolute path without a trailing slash ("/" for the root itself).
+ * API 4.1: resolves PATH (relative ones below BASE) by text alone: drops empty and "." parts, ".." removes
+ * the part before it. OUT gets an absolute path without a trailing slash ("/" for the root itself).
  * -ENAMETOOLONG when it does not fit, -EINVAL when it holds a NUL byte.
  */
 int path_resolve(const char *base, const char *path, size_t len, char out[PATH_LIMIT]);

@@ -23,7 +23,8 @@
 
 void program_default_signals(void)
 {
-	static const unsigned long all_default[4]; /* the kernel's struct sigaction: handler, flags, restorer, mask */
+	static const unsigned long
+		all_default[4]; /* the kernel's struct sigaction: handler, flags, restorer, mask */
 
 	for (int signo = 1; signo < _NSIG; signo++)
 		(void)syscall(SYS_rt_sigaction, signo, all_default, NULL, sizeof(unsigned long));
@@ -65,14 +66,15 @@ static int become(const struct program *p, int program_fd, char *const argv[], c
 			setresuid(p->uid, p->uid, p->uid) < 0))
 		return errno;
 	if (chdir("/") < 0) return errno;
-	/* By descriptor: the user that we became need not be able to reach the file, below root's home for instance. */
+	/* By descriptor: the user that we became need not be able to reach the file, below root's home for
+	 * instance. */
 	(void)syscall(SYS_execveat, program_fd, "", argv, no_environment, AT_EMPTY_PATH);
 	return errno;
 }
 
 /*
- * Next to us, or, in a build tree, where the room that NAME ends with puts it: ../keeper/tombolo-keeper; or at
- * the top of that tree.
+ * Next to us, or, in a build tree, where the room that NAME ends with puts it: ../keeper/tombolo-keeper; or
+ * at the top of that tree.
  */
 static int find(const char *name, char path[PATH_MAX], struct err *e)
 {
@@ -90,7 +92,8 @@ static int find(const char *name, char path[PATH_MAX], struct err *e)
 	if (snprintf(path, PATH_MAX, "%s/../%s/%s", own, room ? room + 1 : name, name) < PATH_MAX &&
 	    access(path, X_OK) == 0)
 		return 0;
-	if (snprintf(path, PATH_MAX, "%s/../../%s", own, name) < PATH_MAX && access(path, X_OK) == 0) return 0;
+	if (snprintf(path, PATH_MAX, "%s/../../%s", own, name) < PATH_MAX && access(path, X_OK) == 0)
+		return 0;
 	return err_say(e, -ENOENT, "there is no program %s in %s", name, own);
 }
 

@@ -27,10 +27,12 @@ struct program {
  */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 
-/* The program NAME, found as above, opened for others to execute (O_PATH, close-on-exec). The descriptor or -errno. */
+/* The program NAME, found as above, opened for others to execute (O_PATH, close-on-exec). The descriptor or
+ * -errno. */
 int program_open(const char *name, struct err *e);
 
-/* Sends SIGNO, again when that fails for no reason: who waits for a death must not wait for ever. 0 or -errno. */
+/* Sends SIGNO, again when that fails for no reason: who waits for a death must not wait for ever. 0 or
+ * -errno. */
 int program_signal(pid_t pid, int signo);
 
 /* SIGKILL; returns when our child PID is dead and reaped. */
@@ -38,7 +40,8 @@ void program_end(pid_t pid);
 
 /*
  * Every signal's default action; also of the two that the C library keeps for itself: its posix_spawn()
- * leaves them ignored in what it starts, signal(2) refuses to change that, and each descendant would inherit it.
+ * leaves them ignored in what it starts, signal(2) refuses to change that, and each descendant would inherit
+ * it.
  */
 void program_default_signals(void);
 

@@ -2,7 +2,8 @@
 
 #include <stdint.h>
 
-/* The length of the character that LEAD begins, 1 for what begins none; *LOW and *HIGH bound its second byte. */
+/* The length of the character that LEAD begins, 1 for what begins none; *LOW and *HIGH bound its second byte.
+ */
 static size_t char_len(uint8_t lead, uint8_t *low, uint8_t *high)
 {
 	*low = 0x80;

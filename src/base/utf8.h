@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * How many bytes at the end of BYTES begin a multi-byte character that is still incomplete: 0 to 3. Bytes that could
- * never become a character are not held back: they count as complete.
+ * How many bytes at the end of BYTES begin a multi-byte character that is still incomplete: 0 to 3. Bytes
+ * that could never become a character are not held back: they count as complete.
  */
 size_t utf8_unfinished(const void *bytes, size_t len);
 

@@ -17,34 +17,31 @@ bool args_duration(const char *text, uint64_t *ret_ms)
 	char *unit;
 	unsigned long long n;
 
-	if (text[0] < '0' || text[0] > '9')
-		return false;
+	if (text[0] < '0' || text[0] > '9') return false;
 	errno = 0;
 	n = strtoull(text, &unit, 10);
-	if (errno != 0)
-		return false;
+	if (errno != 0) return false;
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (strcmp(unit, units[i].name) == 0)
-			return !__builtin_mul_overflow(n, units[i].ms, ret_ms);
+		if (strcmp(unit, units[i].name) == 0) return !__builtin_mul_overflow(n, units[i].ms, ret_ms);
 	return false;
 }
 
 void args_help(const struct args_syntax *syntax)
 {
-	printf("usage: tombolo %s%s%s%s\n\n%s\n", syntax->command, syntax->option_count > 0 ? " [options]" : "",
-	       syntax->operands[0] != '\0' ? " " : "", syntax->operands, syntax->summary);
-	if (syntax->option_count > 0)
-		puts("\noptions:");
+	printf("usage: tombolo %s%s%s%s\n\n%s\n", syntax->command,
+	       syntax->option_count > 0 ? " [options]" : "", syntax->operands[0] != '\0' ? " " : "",
+	       syntax->operands, syntax->summary);
+	if (syntax->option_count > 0) puts("\noptions:");
 	for (size_t i = 0; i < syntax->option_count; i++) {
 		const struct args_option *o = &syntax->options[i];
 		char left[64];
 
-		snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-		         o->letter ? ", " : "  ", o->name, o->value ? " " : "", o->value ? o->value : "");
+		snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, o->value ? " " : "",
+			 o->value ? o->value : "");
 		printf("  %-22s %s\n", left, o->help);
 	}
-	if (syntax->more)
-		printf("\n%s\n", syntax->more);
+	if (syntax->more) printf("\n%s\n", syntax->more);
 }
 
 static _Noreturn void refuse(const struct args_syntax *syntax, const char *why, const char *what)
@@ -54,18 +51,15 @@ static _Noreturn void refuse(const struct args_syntax *syntax, const char *why, 
 	exit(EXIT_USAGE);
 }
 
-static void take_value(const struct args_syntax *syntax, const struct args_option *o, const char *value, void *target)
+static void take_value(const struct args_syntax *syntax, const struct args_option *o, const char *value,
+		       void *target)
 {
 	void *field = (char *)target + o->offset;
 	struct args_texts *texts;
 
 	switch (o->kind) {
-	case ARGS_SWITCH:
-		*(bool *)field = true;
-		break;
-	case ARGS_TEXT:
-		*(const char **)field = value;
-		break;
+	case ARGS_SWITCH: *(bool *)field = true; break;
+	case ARGS_TEXT: *(const char **)field = value; break;
 	case ARGS_TEXTS:
 		texts = field;
 		texts->items = mem_grow(texts->items, texts->count + 1, sizeof *texts->items);
@@ -84,17 +78,14 @@ static struct option *getopt_tables(const struct args_syntax *syntax, char *lett
 	struct option *names = mem_new_array(syntax->option_count + 2, sizeof *names);
 
 	*letters++ = syntax->operands_end_options ? '+' : ':';
-	if (syntax->operands_end_options)
-		*letters++ = ':';
+	if (syntax->operands_end_options) *letters++ = ':';
 	for (size_t i = 0; i < syntax->option_count; i++) {
 		const struct args_option *o = &syntax->options[i];
 		int has_value = o->value ? required_argument : no_argument;
 
 		names[i] = (struct option){.name = o->name, .has_arg = has_value, .val = 256 + (int)i};
-		if (o->letter)
-			*letters++ = o->letter;
-		if (o->letter && o->value)
-			*letters++ = ':';
+		if (o->letter) *letters++ = o->letter;
+		if (o->letter && o->value) *letters++ = ':';
 	}
 	names[syntax->option_count] = (struct option){.name = "help", .val = 'h'};
 	*letters++ = 'h';
@@ -104,11 +95,9 @@ static struct option *getopt_tables(const struct args_syntax *syntax, char *lett
 
 static const struct args_option *option_of(const struct args_syntax *syntax, int found)
 {
-	if (found >= 256)
-		return &syntax->options[found - 256];
+	if (found >= 256) return &syntax->options[found - 256];
 	for (size_t i = 0; i < syntax->option_count; i++)
-		if (syntax->options[i].letter == found)
-			return &syntax->options[i];
+		if (syntax->options[i].letter == found) return &syntax->options[i];
 	return NULL;
 }
 
@@ -129,7 +118,8 @@ int args_parse(const struct args_syntax *syntax, int argc, char **argv, void *ta
 			args_help(syntax);
 			exit(0);
 		} else {
-			refuse(syntax, found == ':' ? "this option needs a value:" : "there is no such option:",
+			refuse(syntax,
+			       found == ':' ? "this option needs a value:" : "there is no such option:",
 			       argv[optind - 1]);
 		}
 	}

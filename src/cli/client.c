@@ -13,13 +13,13 @@
 #include "base/mem.h"
 
 #define DEFAULT_URL "http://127.0.0.1:8787"
-#define ANSWER_MAX  ((size_t)16 << 20)  /* bytes of a collected answer: lists of sandboxes and processes */
-#define REASON_MAX  ((size_t)64 << 10)  /* bytes of an error's body that we care to read */
+#define ANSWER_MAX  ((size_t)16 << 20) /* bytes of a collected answer: lists of sandboxes and processes */
+#define REASON_MAX  ((size_t)64 << 10) /* bytes of an error's body that we care to read */
 
 struct client {
 	CURL *curl;
-	char *url;              /* without a trailing slash */
-	char *authorization;    /* the whole header line, or NULL */
+	char *url;           /* without a trailing slash */
+	char *authorization; /* the whole header line, or NULL */
 	char detail[CURL_ERROR_SIZE];
 };
 
@@ -27,9 +27,9 @@ struct client {
 struct call {
 	struct client *client;
 	const struct client_request *q;
-	struct buf answer;      /* of a 2xx response without on_bytes */
-	struct buf reason;      /* of any other */
-	int failed;             /* what a callback of ours returned */
+	struct buf answer; /* of a 2xx response without on_bytes */
+	struct buf reason; /* of any other */
+	int failed;        /* what a callback of ours returned */
 	struct err *e;
 };
 
@@ -43,7 +43,8 @@ int client_new(const char *url, struct client **ret, struct err *e)
 	if (!url || url[0] == '\0') url = DEFAULT_URL;
 	if (!key || key[0] == '\0') key = getenv("SANDBOX_API_KEY");
 	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-		return err_say(e, -EINVAL, "the server's URL must begin with http:// or https://, not '%s'", url);
+		return err_say(e, -EINVAL, "the server's URL must begin with http:// or https://, not '%s'",
+			       url);
 
 	c = mem_new(sizeof *c);
 	c->curl = curl_easy_init();
@@ -62,8 +63,7 @@ int client_new(const char *url, struct client **ret, struct err *e)
 
 struct client *client_free(struct client *c)
 {
-	if (!c)
-		return NULL;
+	if (!c) return NULL;
 	curl_easy_cleanup(c->curl);
 	free(c->url);
 	free(c->authorization);
@@ -92,7 +92,8 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *ctx)
 	if (call->q->on_bytes) {
 		call->failed = call->q->on_bytes(call->q->ctx, bytes, len, call->e);
 	} else if (buf_add(&call->answer, bytes, len) < 0) {
-		call->failed = err_say(call->e, -E2BIG, "the server's answer is larger than %zu bytes", ANSWER_MAX);
+		call->failed =
+			err_say(call->e, -E2BIG, "the server's answer is larger than %zu bytes", ANSWER_MAX);
 	}
 	return call->failed < 0 ? 0 : len;
 }
@@ -122,20 +123,19 @@ static int server_refused(const struct call *call, struct err *e)
 	const char *text = json_string_value(json_object_get(json, "error"));
 	const char *hint = json_string_value(json_object_get(json, "hint"));
 
-	if (status == 401)
-		err_say(e, code, "the server wants its key: set TOMBOLO_API_KEY");
-	else if (text)
-		err_say(e, code, "%s%s%s", text, hint ? "; " : "", hint ? hint : "");
+	if (status == 401) err_say(e, code, "the server wants its key: set TOMBOLO_API_KEY");
+	else if (text) err_say(e, code, "%s%s%s", text, hint ? "; " : "", hint ? hint : "");
 	else
-		err_say(e, code, "the server answered %ld: %.*s", status, (int)strcspn(buf_text(reason), "\r\n"),
-		        buf_text(reason));
+		err_say(e, code, "the server answered %ld: %.*s", status,
+			(int)strcspn(buf_text(reason), "\r\n"), buf_text(reason));
 	json_decref(json);
 	return code;
 }
 
 static struct curl_slist *headers_of(const struct client *c, const struct client_request *q)
 {
-	/* Without "Expect:" given or emptied here, curl asks for 100-continue before large uploads: that is wanted. */
+	/* Without "Expect:" given or emptied here, curl asks for 100-continue before large uploads: that is
+	 * wanted. */
 	struct curl_slist *list = NULL;
 
 	if (c->authorization) list = curl_slist_append(list, c->authorization);
@@ -159,7 +159,8 @@ static void set_up(struct call *call, const char *url, struct curl_slist *header
 	curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 10L);
-	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L); /* a host that vanished is noticed during a silent exec */
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE,
+			 1L); /* a host that vanished is noticed during a silent exec */
 	curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L << 10);
 	curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
@@ -184,30 +185,31 @@ static void set_up(struct call *call, const char *url, struct curl_slist *header
 
 int client_call(struct client *c, const struct client_request *q, struct buf *ret_body, struct err *e)
 {
-	struct call call = {
-		.client = c, .q = q, .e = e, .answer = buf_with_cap(ANSWER_MAX), .reason = buf_with_cap(REASON_MAX)};
+	struct call call = {.client = c,
+			    .q = q,
+			    .e = e,
+			    .answer = buf_with_cap(ANSWER_MAX),
+			    .reason = buf_with_cap(REASON_MAX)};
 	struct curl_slist *headers = headers_of(c, q);
 	auto_free char *url = NULL;
 	CURLcode done;
 	long status;
 	int r = 0;
 
-	if (asprintf(&url, "%s%s", c->url, q->path) < 0)
-		abort();
+	if (asprintf(&url, "%s%s", c->url, q->path) < 0) abort();
 	set_up(&call, url, headers);
 	done = curl_easy_perform(c->curl);
 	status = status_of(&call);
 
-	if (call.failed < 0)
-		r = call.failed;
-	else if (status >= 300) /* also when the upload was cut short: the answer says more than the broken pipe */
+	if (call.failed < 0) r = call.failed;
+	else if (status >=
+		 300) /* also when the upload was cut short: the answer says more than the broken pipe */
 		r = server_refused(&call, e);
 	else if (done != CURLE_OK)
-		r = err_say(e, -ENOTCONN, "%s: %s", c->url, c->detail[0] != '\0' ? c->detail : curl_easy_strerror(done));
-	else if (ret_body)
-		*ret_body = call.answer;
-	if (r < 0 || !ret_body)
-		buf_done(&call.answer);
+		r = err_say(e, -ENOTCONN, "%s: %s", c->url,
+			    c->detail[0] != '\0' ? c->detail : curl_easy_strerror(done));
+	else if (ret_body) *ret_body = call.answer;
+	if (r < 0 || !ret_body) buf_done(&call.answer);
 	buf_done(&call.reason);
 	curl_slist_free_all(headers);
 	return r;
@@ -219,6 +221,7 @@ int client_add_path(struct buf *path, const char *text)
 	int r = 0;
 
 	for (; r == 0 && *text != '\0'; text++)
-		r = strchr(plain, *text) ? buf_add(path, text, 1) : buf_addf(path, "%%%02X", (unsigned char)*text);
+		r = strchr(plain, *text) ? buf_add(path, text, 1)
+					 : buf_addf(path, "%%%02X", (unsigned char)*text);
 	return r;
 }

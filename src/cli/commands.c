@@ -21,15 +21,16 @@ struct client *command_client(const char *url)
 	struct err e = ERR_NONE;
 	struct client *c = NULL;
 
-	if (client_new(url, &c, &e) < 0)
-		exit(command_failed(&e));
+	if (client_new(url, &c, &e) < 0) exit(command_failed(&e));
 	return c;
 }
 
 const char *command_sandbox(const char *text)
 {
 	if (!id_is_sandbox(text, strlen(text))) {
-		fprintf(stderr, "tombolo: '%s' is no sandbox id: those are 1 to 128 characters of a-z and 2-7\n", text);
+		fprintf(stderr,
+			"tombolo: '%s' is no sandbox id: those are 1 to 128 characters of a-z and 2-7\n",
+			text);
 		exit(EXIT_USAGE);
 	}
 	return text;

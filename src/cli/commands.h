@@ -1,4 +1,5 @@
-/* commands.h - the client commands. Each gets its own argv (argv[0] is the command's name) and returns an exit status. */
+/* commands.h - the client commands. Each gets its own argv (argv[0] is the command's name) and returns an
+ * exit status. */
 #pragma once
 
 #include "cli/args.h"
@@ -16,9 +17,11 @@ int ps_main(int argc, char **argv);
 int rm_main(int argc, char **argv);
 
 /* The option that all of them share, for a struct with a field `url`. */
-#define OPTION_URL(type)                                                                                     \
-	{"url", 0, "URL", "the server (TOMBOLO_URL, else http://127.0.0.1:8787)", ARGS_TEXT,                 \
-	 offsetof(struct type, url)}
+#define OPTION_URL(type) \
+	{ \
+		"url", 0, "URL", "the server (TOMBOLO_URL, else http://127.0.0.1:8787)", ARGS_TEXT, \
+			offsetof(struct type, url) \
+	}
 
 /* Ends the program with a sentence when the URL makes no sense. */
 struct client *command_client(const char *url);

@@ -1,4 +1,5 @@
-/* cp.c - tombolo cp: one file into a sandbox or out of it, streamed; "-" stands for standard input and output. */
+/* cp.c - tombolo cp: one file into a sandbox or out of it, streamed; "-" stands for standard input and
+ * output. */
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "base/path.h"
 #include "cli/client.h"
 
-#define URL_MAX ((size_t)4 * PATH_LIMIT)  /* every byte of a path may take three */
+#define URL_MAX ((size_t)4 * PATH_LIMIT) /* every byte of a path may take three */
 
 struct cp_args {
 	const char *url;
@@ -32,13 +33,14 @@ const struct args_syntax cp_syntax = {
 	.option_count = ARRAY_LEN(cp_options),
 	.least = 2,
 	.most = 2,
-	.more = "PATH is relative to /workspace. A PATH or FILE that ends in / names a directory: the file keeps its name.\n"
-	        "A local file whose name looks like SANDBOX:PATH can be written as ./NAME.",
+	.more = "PATH is relative to /workspace. A PATH or FILE that ends in / names a directory: the file "
+		"keeps its name.\n"
+		"A local file whose name looks like SANDBOX:PATH can be written as ./NAME.",
 };
 
 /* One side of the copy. */
 struct place {
-	char *sandbox;          /* NULL: on this machine */
+	char *sandbox; /* NULL: on this machine */
 	const char *path;
 };
 
@@ -46,8 +48,7 @@ static struct place place_of(const char *text)
 {
 	const char *colon = strchr(text, ':');
 
-	if (!colon || !id_is_sandbox(text, (size_t)(colon - text)))
-		return (struct place){.path = text};
+	if (!colon || !id_is_sandbox(text, (size_t)(colon - text))) return (struct place){.path = text};
 	return (struct place){.sandbox = mem_strndup(text, (size_t)(colon - text)), .path = colon + 1};
 }
 
@@ -88,18 +89,16 @@ static int copy_in(struct client *c, const char *from, const struct place *to, s
 	int r;
 
 	r = remote_path(to, standard ? "stdin" : name_of(from), &url, e);
-	if (r < 0)
-		return r;
+	if (r < 0) return r;
 	if (!standard) {
 		opened = open(from, O_RDONLY | O_CLOEXEC);
-		if (opened < 0)
-			return err_say(e, -EINVAL, "open '%s': %s", from, strerror(errno));
-		if (fstat(opened, &st) < 0)
-			return err_set(e, -errno, "stat '%s'", from);
+		if (opened < 0) return err_say(e, -EINVAL, "open '%s': %s", from, strerror(errno));
+		if (fstat(opened, &st) < 0) return err_set(e, -errno, "stat '%s'", from);
 		if (S_ISDIR(st.st_mode))
 			return err_say(e, -EINVAL, "'%s' is a directory; cp copies one file", from);
 		if (S_ISREG(st.st_mode)) size = st.st_size;
-		if (S_ISREG(st.st_mode) && (st.st_mode & 0111)) /* a program stays one; others get the server's 0644 */
+		if (S_ISREG(st.st_mode) &&
+		    (st.st_mode & 0111)) /* a program stays one; others get the server's 0644 */
 			(void)buf_addf(&url, "?mode=%o", st.st_mode & 0777);
 	}
 
@@ -134,15 +133,14 @@ static char *local_path(const char *to, const char *from)
 	struct stat st;
 	char *path;
 
-	if (stat(to, &st) < 0 || !S_ISDIR(st.st_mode))
-		return mem_strdup(to);
-	if (asprintf(&path, "%s/%s", to, name_of(from)) < 0)
-		abort();
+	if (stat(to, &st) < 0 || !S_ISDIR(st.st_mode)) return mem_strdup(to);
+	if (asprintf(&path, "%s/%s", to, name_of(from)) < 0) abort();
 	return path;
 }
 
 /* A temporary sibling takes the bytes: a transfer that breaks leaves an older file whole. */
-static int copy_to_file(struct client *c, const struct client_request *request, const char *path, struct err *e)
+static int copy_to_file(struct client *c, const struct client_request *request, const char *path,
+			struct err *e)
 {
 	auto_free char *temporary = NULL;
 	struct client_request q = *request;
@@ -152,18 +150,15 @@ static int copy_to_file(struct client *c, const struct client_request *request, 
 	int r;
 
 	umask(mask);
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-		abort();
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) abort();
 	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return err_say(e, -EINVAL, "write '%s': %s", path, strerror(errno));
+	if (fd < 0) return err_say(e, -EINVAL, "write '%s': %s", path, strerror(errno));
 	sink.fd = fd;
 	q.ctx = &sink;
 	r = client_call(c, &q, NULL, e);
 	if (r == 0 && (fchmod(fd, 0666 & ~mask) < 0 || rename(temporary, path) < 0))
 		r = err_set(e, -errno, "put '%s' in place", path);
-	if (r < 0)
-		(void)unlink(temporary);
+	if (r < 0) (void)unlink(temporary);
 	return r;
 }
 
@@ -177,17 +172,15 @@ static int copy_out(struct client *c, const struct place *from, const char *to, 
 	int r;
 
 	r = remote_path(from, "", &url, e);
-	if (r < 0)
-		return r;
+	if (r < 0) return r;
 	q.path = buf_text(&url);
-	if (is_standard(to))
-		return client_call(c, &q, NULL, e);
+	if (is_standard(to)) return client_call(c, &q, NULL, e);
 	path = local_path(to, from->path);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
+	if (stat(path, &st) == 0 &&
+	    !S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
 		auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-		if (fd < 0)
-			return err_say(e, -EINVAL, "write '%s': %s", path, strerror(errno));
+		if (fd < 0) return err_say(e, -EINVAL, "write '%s': %s", path, strerror(errno));
 		out = (struct sink){.fd = fd, .name = path};
 		return client_call(c, &q, NULL, e);
 	}

@@ -1,9 +1,9 @@
 /*
  * exec.c - tombolo exec: a command in a sandbox, its output on ours as it comes, its exit status as ours.
  *
- * Theory of operation: one request whose answer is a stream of events (sse.h). `stdout` and `stderr` carry bytes in
- * base64 and are written at once; `exit` or `error` comes last. Standard input is read only with --stdin and then before
- * the request: a program that holds ours open can never keep us from ending.
+ * Theory of operation: one request whose answer is a stream of events (sse.h). `stdout` and `stderr` carry
+ * bytes in base64 and are written at once; `exit` or `error` comes last. Standard input is read only with
+ * --stdin and then before the request: a program that holds ours open can never keep us from ending.
  */
 #include "cli/commands.h"
 
@@ -22,7 +22,7 @@
 #include "cli/client.h"
 #include "cli/sse.h"
 
-#define STDIN_MAX ((size_t)1 << 20)     /* it travels inside the JSON of the request */
+#define STDIN_MAX ((size_t)1 << 20) /* it travels inside the JSON of the request */
 
 struct exec_args {
 	const char *url, *cwd;
@@ -32,8 +32,10 @@ struct exec_args {
 };
 
 static const struct args_option exec_options[] = {
-	{"cwd", 'C', "DIR", "where to run it: /workspace or below", ARGS_TEXT, offsetof(struct exec_args, cwd)},
-	{"env", 'e', "NAME=VALUE", "one more environment variable", ARGS_TEXTS, offsetof(struct exec_args, env)},
+	{"cwd", 'C', "DIR", "where to run it: /workspace or below", ARGS_TEXT,
+	 offsetof(struct exec_args, cwd)},
+	{"env", 'e', "NAME=VALUE", "one more environment variable", ARGS_TEXTS,
+	 offsetof(struct exec_args, env)},
 	{"timeout", 't', "TIME", "end it and all it started after 500ms, 30s, 5m", ARGS_DURATION,
 	 offsetof(struct exec_args, timeout_ms)},
 	{"stdin", 'i', NULL, "send standard input (UTF-8, at most 1 MiB)", ARGS_SWITCH,
@@ -52,8 +54,10 @@ const struct args_syntax exec_syntax = {
 	.least = 2,
 	.most = -1,
 	.operands_end_options = true,
-	.more = "Exit status: the command's own, 128+N when signal N ended it, 124 after a timeout; 2 when the request was\n"
-	        "wrong, 1 when the server failed. A sentence on standard error tells those apart from the command's own.",
+	.more = "Exit status: the command's own, 128+N when signal N ended it, 124 after a timeout; 2 when "
+		"the request was\n"
+		"wrong, 1 when the server failed. A sentence on standard error tells those apart from the "
+		"command's own.",
 };
 
 /* ---- the request ---- */
@@ -84,14 +88,13 @@ static int add_stdin(json_t *body, struct err *e)
 		char piece[16384];
 		ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(e, -errno, "read standard input");
-		if (n == 0)
-			break;
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return err_set(e, -errno, "read standard input");
+		if (n == 0) break;
 		if (buf_add(&in, piece, (size_t)n) < 0 || in.len > STDIN_MAX)
-			return err_say(e, -EINVAL, "standard input is larger than 1 MiB: send it with 'tombolo cp' first");
+			return err_say(
+				e, -EINVAL,
+				"standard input is larger than 1 MiB: send it with 'tombolo cp' first");
 	}
 	if (!utf8_valid(in.data ? in.data : "", in.len))
 		return err_say(e, -EINVAL, "standard input is not UTF-8: send it with 'tombolo cp' first");
@@ -123,10 +126,10 @@ static int request_body(const struct exec_args *args, char **argv, char **ret, s
 
 struct output {
 	struct sse sse;
-	struct buf bytes;       /* of one event, decoded */
-	bool ended;             /* `exit` or `error` was seen */
+	struct buf bytes; /* of one event, decoded */
+	bool ended;       /* `exit` or `error` was seen */
 	int status;
-	struct err *e;          /* of the call in progress */
+	struct err *e; /* of the call in progress */
 };
 
 static int write_output(struct output *out, int fd, const struct sse_event *event)
@@ -135,17 +138,17 @@ static int write_output(struct output *out, int fd, const struct sse_event *even
 	char *room;
 	int n;
 
-	if (event->len == 0)
-		return 0;
+	if (event->len == 0) return 0;
 	buf_clear(&out->bytes);
 	room = buf_reserve(&out->bytes, event->len);
-	n = room ? EVP_DecodeBlock((unsigned char *)room, (const unsigned char *)event->data, (int)event->len) : -1;
-	if (n < 0)
-		return err_say(out->e, -EPROTO, "the server sent output that is not base64");
+	n = room ? EVP_DecodeBlock((unsigned char *)room, (const unsigned char *)event->data, (int)event->len)
+		 : -1;
+	if (n < 0) return err_say(out->e, -EPROTO, "the server sent output that is not base64");
 	while (padding < 2 && event->data[event->len - 1 - padding] == '=')
 		padding++; /* libcrypto counts it as bytes */
 	n = fd_write_all(fd, room, (size_t)n - padding);
-	return n < 0 ? err_set(out->e, n, "write to standard %s", fd == STDOUT_FILENO ? "output" : "error") : 0;
+	return n < 0 ? err_set(out->e, n, "write to standard %s", fd == STDOUT_FILENO ? "output" : "error")
+		     : 0;
 }
 
 /* Why a command was ended from outside, where the exit status alone would leave one guessing. */
@@ -162,8 +165,7 @@ static void explain(const char *reason)
 	};
 
 	for (size_t i = 0; reason && i < ARRAY_LEN(known); i++)
-		if (strcmp(reason, known[i].reason) == 0)
-			fprintf(stderr, "tombolo: %s\n", known[i].sentence);
+		if (strcmp(reason, known[i].reason) == 0) fprintf(stderr, "tombolo: %s\n", known[i].sentence);
 }
 
 static int take_end(struct output *out, const struct sse_event *event, bool failed)
@@ -190,14 +192,10 @@ static int on_event(void *ctx, const struct sse_event *event)
 {
 	struct output *out = ctx;
 
-	if (strcmp(event->name, "stdout") == 0)
-		return write_output(out, STDOUT_FILENO, event);
-	if (strcmp(event->name, "stderr") == 0)
-		return write_output(out, STDERR_FILENO, event);
-	if (strcmp(event->name, "exit") == 0)
-		return take_end(out, event, false);
-	if (strcmp(event->name, "error") == 0)
-		return take_end(out, event, true);
+	if (strcmp(event->name, "stdout") == 0) return write_output(out, STDOUT_FILENO, event);
+	if (strcmp(event->name, "stderr") == 0) return write_output(out, STDERR_FILENO, event);
+	if (strcmp(event->name, "exit") == 0) return take_end(out, event, false);
+	if (strcmp(event->name, "error") == 0) return take_end(out, event, true);
 	return 0; /* a newer server's event */
 }
 
@@ -208,8 +206,7 @@ static int on_bytes(void *ctx, const char *bytes, size_t len, struct err *e)
 
 	out->e = e;
 	r = sse_feed(&out->sse, bytes, len, on_event, out);
-	if (r == -E2BIG)
-		return err_say(e, -EPROTO, "the server sent an event that is too large");
+	if (r == -E2BIG) return err_say(e, -EPROTO, "the server sent an event that is too large");
 	return r;
 }
 
@@ -222,10 +219,8 @@ static int run(const struct exec_args *args, const char *id, char **command)
 	struct client *c;
 	int r;
 
-	if (request_body(args, command, &body, &e) < 0)
-		return command_failed(&e);
-	if (asprintf(&path, "/v1/sandbox/%s/exec", id) < 0)
-		abort();
+	if (request_body(args, command, &body, &e) < 0) return command_failed(&e);
+	if (asprintf(&path, "/v1/sandbox/%s/exec", id) < 0) abort();
 	c = command_client(args->url);
 	sse_init(&out.sse);
 
@@ -255,10 +250,8 @@ int exec_main(int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (strcmp(command[0], "--") == 0) command++;
-	if (*command)
-		status = run(&args, id, command);
-	else
-		fprintf(stderr, "tombolo exec: no command after --\n");
+	if (*command) status = run(&args, id, command);
+	else fprintf(stderr, "tombolo exec: no command after --\n");
 	free(args.env.items);
 	return status;
 }

@@ -20,8 +20,8 @@ static int version_main(int argc, char **argv)
 
 static const struct command {
 	const char *name, *summary;
-	int (*main)(int argc, char **argv);     /* argv[0] is the command's name; returns the exit status */
-	const struct args_syntax *syntax;       /* NULL: it explains itself */
+	int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
+	const struct args_syntax *syntax;   /* NULL: it explains itself */
 } commands[] = {
 	{"serve", "Runs the server in the foreground.", serve_main, NULL},
 	{"create", NULL, create_main, &create_syntax},
@@ -37,18 +37,19 @@ static const struct command {
 static const struct command *find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
+		if (strcmp(commands[i].name, name) == 0) return &commands[i];
 	return NULL;
 }
 
 static void overview(FILE *to)
 {
-	fputs("usage: tombolo COMMAND [...]\n\nSandboxes for programs that run code they do not trust.\n\n", to);
+	fputs("usage: tombolo COMMAND [...]\n\nSandboxes for programs that run code they do not trust.\n\n",
+	      to);
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		fprintf(to, "  %-8s  %s\n", commands[i].name,
-		        commands[i].syntax ? commands[i].syntax->summary : commands[i].summary);
-	fputs("\n'tombolo help COMMAND' tells more. The client commands find their server by --url or TOMBOLO_URL, and\n"
+			commands[i].syntax ? commands[i].syntax->summary : commands[i].summary);
+	fputs("\n'tombolo help COMMAND' tells more. The client commands find their server by --url or "
+	      "TOMBOLO_URL, and\n"
 	      "its key in TOMBOLO_API_KEY.\n",
 	      to);
 }
@@ -69,14 +70,10 @@ static int help_main(int argc, char **argv)
 		return 0;
 	}
 	command = find(argv[1]);
-	if (!command)
-		return unknown(argv[1]);
-	if (command->syntax)
-		args_help(command->syntax);
-	else if (command->main == serve_main)
-		return serve_main(2, (char *[]){argv[1], help, NULL});
-	else
-		printf("usage: tombolo %s\n\n%s\n", command->name, command->summary);
+	if (!command) return unknown(argv[1]);
+	if (command->syntax) args_help(command->syntax);
+	else if (command->main == serve_main) return serve_main(2, (char *[]){argv[1], help, NULL});
+	else printf("usage: tombolo %s\n\n%s\n", command->name, command->summary);
 	return 0;
 }
 
@@ -88,10 +85,8 @@ int main(int argc, char **argv)
 		overview(stderr);
 		return EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		return help_main(1, argv + 1);
-	if (strcmp(argv[1], "--version") == 0)
-		return version_main(1, argv + 1);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help_main(1, argv + 1);
+	if (strcmp(argv[1], "--version") == 0) return version_main(1, argv + 1);
 	command = find(argv[1]);
 	return command ? command->main(argc - 1, argv + 1) : unknown(argv[1]);
 }

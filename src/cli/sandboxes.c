@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cli/client.h"
 
-#define PATH_MAX_URL 1024       /* of the short paths made here: a prefix, an id, a word */
+#define PATH_MAX_URL 1024 /* of the short paths made here: a prefix, an id, a word */
 
 struct url_args {
 	const char *url;
@@ -59,7 +59,8 @@ int create_main(int argc, char **argv)
 	}
 
 	c = command_client(args.url);
-	if (client_call(c, &(struct client_request){.method = "POST", .path = "/v1/sandbox", .json = body}, &answer, &e) < 0) {
+	if (client_call(c, &(struct client_request){.method = "POST", .path = "/v1/sandbox", .json = body},
+			&answer, &e) < 0) {
 		status = command_failed(&e);
 	} else {
 		json = json_loadb(answer.data, answer.len, 0, NULL);
@@ -112,7 +113,8 @@ int rm_main(int argc, char **argv)
 
 /* ---- lists ---- */
 
-/* The array at PATH, or in its member NAME when the answer is an object. NULL after a complaint; *RET_STATUS is then set. */
+/* The array at PATH, or in its member NAME when the answer is an object. NULL after a complaint; *RET_STATUS
+ * is then set. */
 static json_t *fetch_list(const char *url, const char *path, const char *name, int *ret_status)
 {
 	struct err e = ERR_NONE;
@@ -174,10 +176,10 @@ int ls_main(int argc, char **argv)
 
 	args_parse(&ls_syntax, argc, argv, &args);
 	list = fetch_list(args.url, "/v1/sandbox", "sandboxes", &status);
-	if (!list)
-		return status;
+	if (!list) return status;
 	printf("%-24s  %-8s  %-12s  %s\n", "SANDBOX", "STATE", "INSTANCE", "CREATED");
-	json_array_foreach(list, i, sandbox) {
+	json_array_foreach(list, i, sandbox)
+	{
 		print_cell(sandbox, "id", 24);
 		print_cell(sandbox, "state", 8);
 		print_cell(sandbox, "instance", 12);
@@ -209,15 +211,16 @@ int ps_main(int argc, char **argv)
 
 	snprintf(path, sizeof path, "/v1/sandbox/%s/processes", command_sandbox(argv[first]));
 	list = fetch_list(args.url, path, "processes", &status);
-	if (!list)
-		return status;
+	if (!list) return status;
 	printf("%-36s  %7s  %-8s  %-24s  %s\n", "PROCESS", "PID", "STATE", "STARTED", "COMMAND");
-	json_array_foreach(list, i, process) {
+	json_array_foreach(list, i, process)
+	{
 		print_cell(process, "id", 36);
 		printf("%7" JSON_INTEGER_FORMAT "  ", json_integer_value(json_object_get(process, "pid")));
 		print_cell(process, "state", 8);
 		print_cell(process, "startedAt", 24);
-		json_array_foreach(json_object_get(process, "command"), j, word) {
+		json_array_foreach(json_object_get(process, "command"), j, word)
+		{
 			if (j > 0) putchar(' ');
 			print_plain(json_is_string(word) ? json_string_value(word) : "?");
 		}

@@ -176,10 +176,11 @@ static void on_ready(void *ctx)
 
 static void help(void)
 {
-	(void)puts("usage: tombolo serve [OPTIONS]\n\n"
-		   "Runs the server in the foreground until SIGTERM. Each option is also a line `name = value`\n"
-		   "of the config file, and an environment variable. Flags win over the environment, the\n"
-		   "environment over the file.\n");
+	(void)puts(
+		"usage: tombolo serve [OPTIONS]\n\n"
+		"Runs the server in the foreground until SIGTERM. Each option is also a line `name = value`\n"
+		"of the config file, and an environment variable. Flags win over the environment, the\n"
+		"environment over the file.\n");
 	config_help(stdout);
 }
 

@@ -101,8 +101,7 @@ int sse_feed(struct sse *s, const char *bytes, size_t len, on_sse_event *handle,
 		}
 		s->after_cr = false;
 		stop = line_end(bytes, (size_t)(end - bytes));
-		if (!stop)
-			return buf_add(&s->line, bytes, (size_t)(end - bytes));
+		if (!stop) return buf_add(&s->line, bytes, (size_t)(end - bytes));
 		if (s->line.len == 0) { /* the whole line is here: no copy */
 			r = take_line(s, bytes, (size_t)(stop - bytes), handle, ctx);
 		} else {
@@ -110,8 +109,7 @@ int sse_feed(struct sse *s, const char *bytes, size_t len, on_sse_event *handle,
 			if (r == 0) r = take_line(s, s->line.data, s->line.len, handle, ctx);
 			buf_clear(&s->line);
 		}
-		if (r < 0)
-			return r;
+		if (r < 0) return r;
 		s->after_cr = *stop == '\r';
 		bytes = stop + 1;
 	}

@@ -85,7 +85,8 @@ static void on_keeper_death(struct supervisor *s, int status)
 	s->keeper = 0;
 	s->talk_fd = fd_close(s->talk_fd);
 	if (!s->stopping && !s->ready && !s->told)
-		(void)fputs("tombolo: the keeper ended before it could serve, and said nothing but its log\n", stderr);
+		(void)fputs("tombolo: the keeper ended before it could serve, and said nothing but its log\n",
+			    stderr);
 	if (s->stopping || !s->ready) {
 		s->status = clean && s->stopping ? EXIT_SUCCESS : EXIT_FAILURE;
 		s->done = true;

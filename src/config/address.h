@@ -8,8 +8,8 @@
 
 struct err;
 
-#define ADDRESS_TEXT  64 /* "[ipv6]:65535" and a NUL */
-#define ADDRESSES_MAX 8
+#define ADDRESS_TEXT    64 /* "[ipv6]:65535" and a NUL */
+#define ADDRESSES_MAX   8
 #define ADDRESS_PROFILE 8
 
 struct address {

@@ -310,7 +310,9 @@ int config_check(const struct config *c, struct err *e)
 
 	if (count < 0) return count;
 	if (c->sleep_after && strcmp(c->disk_quota, "tmpfs") == 0)
-		return err_say(e, -EINVAL, "sleep-after keeps files on disk, and disk-quota = tmpfs keeps them in memory");
+		return err_say(
+			e, -EINVAL,
+			"sleep-after keeps files on disk, and disk-quota = tmpfs keeps them in memory");
 	for (int i = 0; i < count && !c->api_key[0]; i++) {
 		char text[ADDRESS_TEXT];
 

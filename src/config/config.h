@@ -21,7 +21,7 @@ typedef uint32_t config_type_COUNT;
 typedef uint64_t config_type_BYTES;
 typedef uint64_t config_type_MILLIS;
 typedef uint64_t config_type_SECONDS; /* milliseconds, too */
-typedef char *config_type_ADDRESSES; /* the text; see address.h */
+typedef char *config_type_ADDRESSES;  /* the text; see address.h */
 
 struct config {
 #define OPTION(name, type, standard, contract, allowed, help) config_type_##type name;

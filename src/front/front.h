@@ -26,8 +26,8 @@ struct front_settings {
 	struct pool_policy pool;
 	struct http_limits http;
 	uint64_t sleep_after_ms; /* 0: never */
-	int control_fd;        /* taken */
-	const int *listen_fds; /* taken once the server begins */
+	int control_fd;          /* taken */
+	const int *listen_fds;   /* taken once the server begins */
 	size_t listen_count;
 	enum profile profiles[FRONT_LISTEN_MAX]; /* for routes.profiles */
 };

@@ -26,10 +26,10 @@
 #include "front/front.h"
 #include "front/lockdown.h"
 
-#define LISTEN_FIRST         5
-#define FRONT_LISTEN_MAX           8
-#define UID_SANDBOX          1000
-#define HTTP_CONNECTIONS_MAX 10000
+#define LISTEN_FIRST          5
+#define FRONT_LISTEN_MAX      8
+#define UID_SANDBOX           1000
+#define HTTP_CONNECTIONS_MAX  10000
 #define POOL_REFRESH_LEAST_MS 100
 
 struct arguments {
@@ -126,7 +126,7 @@ static int take_settings(const struct config *c, const struct arguments *args, s
 			{
 				.api_key = c->api_key,
 				.file_limit = c->file_limit,
-			.hydrate_limit = c->hydrate_limit,
+				.hydrate_limit = c->hydrate_limit,
 				.json_limit = c->json_limit,
 				.keepalive_ms = (unsigned)MIN(c->keepalive_ms, UINT32_MAX),
 				.kill_on_disconnect = strcmp(c->exec_on_disconnect, "kill") == 0,

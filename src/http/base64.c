@@ -64,7 +64,8 @@ char *base64_encode(char *to, const void *bytes, size_t len)
 	size_t done = __builtin_cpu_supports("avx2") ? encode_most(to, bytes, len) : 0;
 
 	to += BASE64_LEN(done);
-	return to + EVP_EncodeBlock((unsigned char *)to, (const unsigned char *)bytes + done, (int)(len - done));
+	return to +
+	       EVP_EncodeBlock((unsigned char *)to, (const unsigned char *)bytes + done, (int)(len - done));
 }
 
 #else

@@ -39,20 +39,20 @@ enum guard_fault {
 #undef GUARD_ENUM
 };
 
-unsigned guard_status(enum guard_fault fault);          /* 0 for GUARD_FINE */
-const char *guard_text(enum guard_fault fault);         /* "" for GUARD_FINE */
+unsigned guard_status(enum guard_fault fault);  /* 0 for GUARD_FINE */
+const char *guard_text(enum guard_fault fault); /* "" for GUARD_FINE */
 
-#define GUARD_LINES_MAX 256     /* header lines of one request */
+#define GUARD_LINES_MAX 256 /* header lines of one request */
 
 /* ---- before the parser ---- */
 
-struct guard {                  /* all zero: a new request */
+struct guard { /* all zero: a new request */
 	unsigned state;
-	size_t seen;            /* bytes judged so far, empty lines in front of the request included */
-	size_t skipped;         /* of these: the empty lines */
-	unsigned lines;         /* line ends in the head, the last empty one included */
-	unsigned wide;          /* bytes above ASCII in the request line */
-	bool complete;          /* the head ends at SEEN */
+	size_t seen;    /* bytes judged so far, empty lines in front of the request included */
+	size_t skipped; /* of these: the empty lines */
+	unsigned lines; /* line ends in the head, the last empty one included */
+	unsigned wide;  /* bytes above ASCII in the request line */
+	bool complete;  /* the head ends at SEEN */
 };
 
 /*
@@ -66,11 +66,11 @@ struct guard guard_of_trailers(void);
  * is the most that a head may have; it is refused at the first byte beyond.
  */
 enum guard_fault guard_feed(struct guard *g, const char *bytes, size_t len, size_t head_max,
-                            size_t *ret_used);
+			    size_t *ret_used);
 
 /* ---- after the parser ---- */
 
-struct guard_facts {            /* all zero before the first field */
+struct guard_facts { /* all zero before the first field */
 	unsigned hosts, lengths, codings;
 	bool host_wrong, length_wrong, coding_unknown, expectation_unknown;
 	bool continue_expected;
@@ -78,7 +78,7 @@ struct guard_facts {            /* all zero before the first field */
 
 /* Notes one header field. The value has no white space around it. */
 void guard_note(struct guard_facts *f, const char *name, size_t name_len, const char *value,
-                size_t value_len);
+		size_t value_len);
 
 /* Judges the whole. GUARD_NO_HOST comes last: it is the only fault that a later field could still mend. */
 enum guard_fault guard_judge(const struct guard_facts *f, unsigned major, unsigned minor);

@@ -12,9 +12,9 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define LOOK_AGAIN_MS   200
-#define INODES_FREE     2048 /* a sandbox's tree begins with a handful */
-#define DESCRIPTORS_FREE 256 /* of ours: one sandbox holds about ten while it is made */
+#define LOOK_AGAIN_MS    200
+#define INODES_FREE      2048 /* a sandbox's tree begins with a handful */
+#define DESCRIPTORS_FREE 256  /* of ours: one sandbox holds about ten while it is made */
 
 static uint64_t number_in(const char *path, const char *after)
 {
@@ -77,31 +77,36 @@ bool room_is_enough(const struct room *room, const struct reserves *reserves, ch
 {
 	if (reserves->memory_bytes && room->memory_bytes < reserves->memory_bytes) {
 		(void)snprintf(text, size,
-		               "the host is short of memory (%" PRIu64 " MiB available, memory-reserve is %" PRIu64 " MiB)",
-		               room->memory_bytes >> 20, reserves->memory_bytes >> 20);
+			       "the host is short of memory (%" PRIu64
+			       " MiB available, memory-reserve is %" PRIu64 " MiB)",
+			       room->memory_bytes >> 20, reserves->memory_bytes >> 20);
 		return false;
 	}
 	if (reserves->disk_bytes && room->disk_bytes < reserves->disk_bytes) {
 		(void)snprintf(text, size,
-		               "the state directory's disk is nearly full (%" PRIu64 " MiB free, disk-reserve is %" PRIu64
-		               " MiB)",
-		               room->disk_bytes >> 20, reserves->disk_bytes >> 20);
+			       "the state directory's disk is nearly full (%" PRIu64
+			       " MiB free, disk-reserve is %" PRIu64 " MiB)",
+			       room->disk_bytes >> 20, reserves->disk_bytes >> 20);
 		return false;
 	}
 	if (reserves->disk_bytes && room->inodes < INODES_FREE) {
-		(void)snprintf(text, size, "the state directory's disk is nearly out of inodes (%" PRIu64 " free)", room->inodes);
+		(void)snprintf(text, size,
+			       "the state directory's disk is nearly out of inodes (%" PRIu64 " free)",
+			       room->inodes);
 		return false;
 	}
 	if (reserves->processes && room->processes < reserves->processes) {
 		(void)snprintf(text, size,
-		               "the host is short of processes (%" PRIu64 " more fit into kernel.pid_max, process-reserve "
-		               "is %u)",
-		               room->processes, reserves->processes);
+			       "the host is short of processes (%" PRIu64
+			       " more fit into kernel.pid_max, process-reserve "
+			       "is %u)",
+			       room->processes, reserves->processes);
 		return false;
 	}
 	if (room->descriptors < DESCRIPTORS_FREE) {
-		(void)snprintf(text, size, "the server is short of file descriptors (%" PRIu64 " more): raise its limit",
-		               room->descriptors);
+		(void)snprintf(text, size,
+			       "the server is short of file descriptors (%" PRIu64 " more): raise its limit",
+			       room->descriptors);
 		return false;
 	}
 	return true;

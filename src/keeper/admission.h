@@ -1,6 +1,6 @@
 /*
- * admission.h - whether the host has room for one more sandbox: better a clear no than a host that tips over with all that
- * live on it.
+ * admission.h - whether the host has room for one more sandbox: better a clear no than a host that tips over
+ * with all that live on it.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 
 /* What must stay free; 0: not looked at. */
 struct reserves {
-	uint64_t memory_bytes;  /* of MemAvailable */
-	uint64_t disk_bytes;    /* of the state directory's file system */
-	uint32_t processes;     /* of kernel.pid_max and kernel.threads-max, whichever is less */
+	uint64_t memory_bytes; /* of MemAvailable */
+	uint64_t disk_bytes;   /* of the state directory's file system */
+	uint32_t processes;    /* of kernel.pid_max and kernel.threads-max, whichever is less */
 };
 
 /* What is free now; UINT64_MAX where it is not known. */
@@ -22,8 +22,8 @@ struct room {
 
 struct admission {
 	struct reserves reserves;
-	int dir_fd;             /* of the state directory */
-	uint64_t seen_ms;       /* when ROOM was looked at: it is good for a moment */
+	int dir_fd;       /* of the state directory */
+	uint64_t seen_ms; /* when ROOM was looked at: it is good for a moment */
 	struct room room;
 };
 

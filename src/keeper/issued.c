@@ -25,7 +25,7 @@ struct issued_id {
 };
 
 struct issued {
-	int dir_fd, fd;         /* FD: the journal's end; -1: the disk is full, or worse */
+	int dir_fd, fd; /* FD: the journal's end; -1: the disk is full, or worse */
 	struct issued_id *first;
 	size_t lines;
 };
@@ -35,7 +35,8 @@ struct issued {
 static int format_line(const struct issued_wish *w, char line[LINE_ROOM])
 {
 	return snprintf(line, LINE_ROOM, "+%s %s %" PRIu64 " %u %u %" PRIu64 "\n", w->id,
-	                w->instance[0] ? w->instance : "-", w->memory_bytes, w->pids, w->cpu_milli, w->disk_bytes);
+			w->instance[0] ? w->instance : "-", w->memory_bytes, w->pids, w->cpu_milli,
+			w->disk_bytes);
 }
 
 static bool is_instance(const char *text)
@@ -56,9 +57,10 @@ char issued_parse_line(const char *line, struct issued_wish *ret)
 	}
 	if (line[0] != '+') return 0;
 	/* The widths are SANDBOX_ID_MAX and INSTANCE_MAX. */
-	(void)sscanf(line + 1, "%128s %32s %20" SCNu64 " %10u %10u %20" SCNu64 "%n", w.id, w.instance, &w.memory_bytes,
-	             &w.pids, &w.cpu_milli, &w.disk_bytes, &end);
-	if (end < 0 || line[1 + end] || !id_is_sandbox(w.id, strlen(w.id)) || !is_instance(w.instance)) return 0;
+	(void)sscanf(line + 1, "%128s %32s %20" SCNu64 " %10u %10u %20" SCNu64 "%n", w.id, w.instance,
+		     &w.memory_bytes, &w.pids, &w.cpu_milli, &w.disk_bytes, &end);
+	if (end < 0 || line[1 + end] || !id_is_sandbox(w.id, strlen(w.id)) || !is_instance(w.instance))
+		return 0;
 	if (strcmp(w.instance, "-") == 0) w.instance[0] = '\0';
 	*ret = w;
 	return '+';
@@ -131,7 +133,8 @@ static int write_all(struct issued *all, int fd)
 
 static int rewrite(struct issued *all)
 {
-	auto_close int fd = openat(all->dir_fd, "issued.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	auto_close int fd =
+		openat(all->dir_fd, "issued.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : write_all(all, fd);
 
 	if (r == 0 && renameat(all->dir_fd, "issued.new", all->dir_fd, "issued") < 0) r = -errno;
@@ -174,7 +177,8 @@ int issued_open(int dir_fd, struct issued **ret, struct err *e)
 struct issued *issued_free(struct issued *all)
 {
 	if (!all) return NULL;
-	while (all->first) drop(all, all->first);
+	while (all->first)
+		drop(all, all->first);
 	fd_close(all->fd);
 	free(all);
 	return NULL;
@@ -200,5 +204,6 @@ void issued_forget(struct issued *all, const char *id)
 
 void issued_each(const struct issued *all, void (*each)(const struct issued_wish *wish, void *ctx), void *ctx)
 {
-	for (const struct issued_id *one = all->first; one; one = one->hh.next) each(&one->wish, ctx);
+	for (const struct issued_id *one = all->first; one; one = one->hh.next)
+		each(&one->wish, ctx);
 }

@@ -47,9 +47,13 @@ static void make(void *ctx)
 
 	s->work_err = ERR_NONE;
 	r = limits_of_record(&s->record, &limits);
-	if (r < 0) r = err_say(&s->work_err, r, "there is no instance type '%s' any more", s->record.instance);
-	else r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, s->limits.fds, &s->work_err);
-	if (r == 0) cgroup_counters_open(s->keeper->cgroups, s->record.run, s->limits.fds + LIMITS_MEMORY_EVENTS);
+	if (r < 0)
+		r = err_say(&s->work_err, r, "there is no instance type '%s' any more", s->record.instance);
+	else
+		r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, s->limits.fds,
+				&s->work_err);
+	if (r == 0)
+		cgroup_counters_open(s->keeper->cgroups, s->record.run, s->limits.fds + LIMITS_MEMORY_EVENTS);
 	s->work_err.code = r;
 }
 
@@ -59,8 +63,7 @@ int limits_adapt(struct sandbox *s, struct err *e)
 	struct limits limits;
 
 	r = limits_of_record(&s->record, &limits);
-	if (r == 0)
-		r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, fds, e);
+	if (r == 0) r = cgroup_make(s->keeper->cgroups, s->record.run, &limits, s->record.base_id, fds, e);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_close(fds[i]);
 	return r;
@@ -114,7 +117,8 @@ static void tell_agent(struct sandbox *s)
 	m.memory_bytes = limits.memory_bytes;
 	m.pids = limits.pids;
 	m.cpu_milli = limits.cpu_milli;
-	if (LINK_SEND(s->bond, 0, limits, &m, fds, count) < 0) ending_begin(s, GONE_DIED, "its agent does not read");
+	if (LINK_SEND(s->bond, 0, limits, &m, fds, count) < 0)
+		ending_begin(s, GONE_DIED, "its agent does not read");
 }
 
 void limits_tell_numbers(struct sandbox *s)
@@ -128,9 +132,11 @@ static void on_made(void *ctx)
 
 	s->working--;
 	s->limits.phase = s->work_err.code == 0 ? LIMITS_MADE : LIMITS_NONE;
-	if (s->work_err.code < 0) log_event(LOG_ERROR, "limits_not_made", "id", s->record.id, "why", s->work_err.text, NULL);
+	if (s->work_err.code < 0)
+		log_event(LOG_ERROR, "limits_not_made", "id", s->record.id, "why", s->work_err.text, NULL);
 	if (s->state == SANDBOX_LIVE || s->state == SANDBOX_BINDING) tell_agent(s);
-	for (size_t i = 0; i < LIMITS_FDS && s->work_err.code == 0; i++) s->limits.fds[i] = fd_close(s->limits.fds[i]);
+	for (size_t i = 0; i < LIMITS_FDS && s->work_err.code == 0; i++)
+		s->limits.fds[i] = fd_close(s->limits.fds[i]);
 	if (s->state == SANDBOX_BINDING) s->limits.then(s);
 	ending_advance(s);
 }
@@ -164,10 +170,10 @@ void limits_want(struct sandbox *s, void (*then)(struct sandbox *s))
 	s->limits.then = then;
 	switch (s->limits.phase) {
 	case LIMITS_NONE:
-	case LIMITS_MADE:               /* the answer went to a keeper that is dead: make them ours */
+	case LIMITS_MADE: /* the answer went to a keeper that is dead: make them ours */
 		begin(s, LIMITS_MAKING);
 		return;
-	case LIMITS_MAKING: return;     /* the answer is on its way */
+	case LIMITS_MAKING: return; /* the answer is on its way */
 	case LIMITS_REMOVING: s->limits.wanted = true; return;
 	}
 }

@@ -11,8 +11,8 @@ struct err;
 struct sandbox;
 
 /*
- * The agent is about to start a first process: it is answered with `limits`. Or S is being made ahead: then THEN(S)
- * follows, also when they could not be made, unless S ended.
+ * The agent is about to start a first process: it is answered with `limits`. Or S is being made ahead: then
+ * THEN(S) follows, also when they could not be made, unless S ended.
  */
 void limits_want(struct sandbox *s, void (*then)(struct sandbox *s));
 
@@ -25,7 +25,8 @@ void limits_tell_numbers(struct sandbox *s);
 /* The agent has no process any more. */
 void limits_idle(struct sandbox *s);
 
-/* What its instance type says, and what it was given of its own. -EINVAL: there is no such type (any more). */
+/* What its instance type says, and what it was given of its own. -EINVAL: there is no such type (any more).
+ */
 int limits_of_record(const struct record *rec, struct limits *ret);
 
 /* Answers the front's `inspect`. */

@@ -1,6 +1,6 @@
 /*
- * lost.h - which sandboxes ended by themselves, and why: told to each new front, so that a person who asks for one is told
- * more than that there is none. The last LOST_MAX of them.
+ * lost.h - which sandboxes ended by themselves, and why: told to each new front, so that a person who asks
+ * for one is told more than that there is none. The last LOST_MAX of them.
  */
 #pragma once
 

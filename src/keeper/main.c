@@ -54,8 +54,9 @@ static int settle(const struct config *c, const char *listen_count, struct keepe
 		.state_dir = c->state_dir,
 		.instance = c->instance,
 		.disk_quota = c->disk_quota,
-		.max_sandboxes = c->warm_pool_max_instances ? MIN(c->max_sandboxes, c->warm_pool_max_instances)
-							    : c->max_sandboxes,
+		.max_sandboxes = c->warm_pool_max_instances
+					 ? MIN(c->max_sandboxes, c->warm_pool_max_instances)
+					 : c->max_sandboxes,
 		.parked = c->parked,
 		.keep_sandboxes = c->keep_sandboxes,
 		.sleeps = c->sleep_after > 0,
@@ -124,7 +125,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
 	program_raise_fd_limit();
-	/* Whoever serves all sandboxes goes before any of them. Front and agents inherit it, commands do not. */
+	/* Whoever serves all sandboxes goes before any of them. Front and agents inherit it, commands do not.
+	 */
 	program_set_priority(PRIORITY);
 	/* Most of them wait for the kernel most of the time. */
 	(void)setenv("UV_THREADPOOL_SIZE", "8", 1);

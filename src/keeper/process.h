@@ -17,7 +17,8 @@ int process_open(pid_t pid, uint64_t start);
 /* The clock tick at which PID started; 0 when there is no such process. */
 uint64_t process_start(pid_t pid);
 
-/* SIGKILL, again when that fails for no reason. With the first process of a pid namespace all others of it die. */
+/* SIGKILL, again when that fails for no reason. With the first process of a pid namespace all others of it
+ * die. */
 void process_kill(int pidfd);
 
 /* Takes the exit status of a dead one off the kernel if we are its parent. Waits for its death if it must. */

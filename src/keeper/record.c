@@ -11,11 +11,12 @@
 #include "base/mem.h"
 
 #define FIRST_LINE "tombolo-record 4"
-#define NOBODYS    "-"          /* in place of an id */
+#define NOBODYS    "-" /* in place of an id */
 
 static void format_hex(const uint8_t *bytes, size_t len, char *out)
 {
-	for (size_t i = 0; i < len; i++) (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	for (size_t i = 0; i < len; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
 size_t record_format(const struct record *rec, char text[RECORD_MAX])
@@ -23,14 +24,15 @@ size_t record_format(const struct record *rec, char text[RECORD_MAX])
 	char cookie[2 * RECORD_COOKIE + 1];
 
 	format_hex(rec->cookie, RECORD_COOKIE, cookie);
-	return (size_t)snprintf(text, RECORD_MAX,
-	                        FIRST_LINE "\nid %s\nrun %s\ninstance %s\nbase_id %u\npid %d\npid_start %llu\n"
-	                        "boot %s\ncookie %s\ncreated_ms %llu\n"
-	                        "memory_bytes %llu\npids %u\ncpu_milli %u\ndisk_bytes %llu\nasleep %d\n",
-	                        rec->id[0] ? rec->id : NOBODYS, rec->run, rec->instance, rec->base_id, rec->pid,
-	                        (unsigned long long)rec->pid_start, rec->boot, cookie, (unsigned long long)rec->created_ms,
-	                        (unsigned long long)rec->own.memory_bytes, rec->own.pids, rec->own.cpu_milli,
-	                        (unsigned long long)rec->own.disk_bytes, rec->asleep);
+	return (size_t)snprintf(
+		text, RECORD_MAX,
+		FIRST_LINE "\nid %s\nrun %s\ninstance %s\nbase_id %u\npid %d\npid_start %llu\n"
+			   "boot %s\ncookie %s\ncreated_ms %llu\n"
+			   "memory_bytes %llu\npids %u\ncpu_milli %u\ndisk_bytes %llu\nasleep %d\n",
+		rec->id[0] ? rec->id : NOBODYS, rec->run, rec->instance, rec->base_id, rec->pid,
+		(unsigned long long)rec->pid_start, rec->boot, cookie, (unsigned long long)rec->created_ms,
+		(unsigned long long)rec->own.memory_bytes, rec->own.pids, rec->own.cpu_milli,
+		(unsigned long long)rec->own.disk_bytes, rec->asleep);
 }
 
 /* ---- reading ---- */
@@ -98,7 +100,9 @@ static void next_instance(struct lines *l, char out[INSTANCE_MAX + 1])
 	const char *text = next_value(l, "instance");
 	size_t len = strlen(text);
 
-	judge(l, len >= 1 && len <= INSTANCE_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == len, "instance");
+	judge(l,
+	      len >= 1 && len <= INSTANCE_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == len,
+	      "instance");
 	if (!l->failed) memcpy(out, text, len + 1);
 }
 
@@ -128,7 +132,8 @@ int record_parse(const char *text, size_t len, struct record *ret, struct err *e
 	struct lines l = {.at = copy, .e = e};
 	struct record rec = {.pid = 0};
 
-	if (len > RECORD_MAX || memchr(text, '\0', len)) return err_say(e, -EINVAL, "too long, or not a text");
+	if (len > RECORD_MAX || memchr(text, '\0', len))
+		return err_say(e, -EINVAL, "too long, or not a text");
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	if (strcmp(next_value(&l, "tombolo-record"), "4") != 0) judge(&l, false, "tombolo-record");

@@ -119,7 +119,8 @@ static bool is_empty(int trash_fd)
 	return empty;
 }
 
-/* In rounds, because deep trees come back as new entries, and because what failed once may work now. Whether all is gone. */
+/* In rounds, because deep trees come back as new entries, and because what failed once may work now. Whether
+ * all is gone. */
 static bool empty_trash(struct trash *t)
 {
 	for (int idle = 0; idle < TRIES && !atomic_load(&t->ending); idle++) {

@@ -61,7 +61,8 @@ static int start(struct zygote *z, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(e, -errno, "make a socket pair");
 	const int fds[] = {ends[1], home_fd, tar_fd};
-	struct program p = {.name = "tombolo-agent", .args = args, .fds = fds, .fd_count = tar_fd < 0 ? 2 : 3};
+	struct program p = {
+		.name = "tombolo-agent", .args = args, .fds = fds, .fd_count = tar_fd < 0 ? 2 : 3};
 	r = program_start(&p, &z->pid, e);
 	fd_close(ends[1]);
 	if (r < 0) {

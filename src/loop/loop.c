@@ -11,8 +11,8 @@ struct loop {
 };
 
 struct watch {
-	uv_poll_t poll;         /* first: a close callback gets its address */
-	on_watch *on_ready;     /* NULL once freed */
+	uv_poll_t poll;     /* first: a close callback gets its address */
+	on_watch *on_ready; /* NULL once freed */
 	void *ctx;
 	unsigned wanted;
 };
@@ -87,7 +87,7 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void start_poll(struct watch *w)
 {
 	int mask = (w->wanted & WATCH_IN ? UV_READABLE : 0) | (w->wanted & WATCH_OUT ? UV_WRITABLE : 0) |
-	           (w->wanted & WATCH_GONE ? UV_DISCONNECT : 0);
+		   (w->wanted & WATCH_GONE ? UV_DISCONNECT : 0);
 
 	uv_poll_start(&w->poll, mask, on_poll);
 }
@@ -98,7 +98,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	unsigned got = 0;
 
 	if (status < 0) {
-		/* libuv gives up on a descriptor with an error; but there may be bytes to read in front of it. */
+		/* libuv gives up on a descriptor with an error; but there may be bytes to read in front of
+		 * it. */
 		got = w->wanted;
 		start_poll(w);
 	}
@@ -271,7 +272,7 @@ struct before_wait *before_wait_new(struct loop *loop, on_timer *on_wait, void *
 	b->ctx = ctx;
 	uv_prepare_init(&loop->uv, &b->uv);
 	uv_prepare_start(&b->uv, on_uv_prepare);
-	uv_unref((uv_handle_t *)&b->uv);        /* it waits for nothing: a loop with nothing else to do may end */
+	uv_unref((uv_handle_t *)&b->uv); /* it waits for nothing: a loop with nothing else to do may end */
 	return b;
 }
 

@@ -71,11 +71,13 @@ void answer_not_started(struct request *rq, const struct sandbox_outcome *outcom
 
 	switch (outcome->refused) {
 	case REFUSED_CAPACITY:
-		(void)snprintf(message, sizeof message, "Cannot start container: %s. Delete sandboxes that are no longer needed, or %s.",
-			       outcome->text,
-			       strncmp(outcome->text, limit_reached, sizeof limit_reached - 1) == 0
-				       ? "raise max-sandboxes"
-				       : "make room on the host");
+		(void)snprintf(
+			message, sizeof message,
+			"Cannot start container: %s. Delete sandboxes that are no longer needed, or %s.",
+			outcome->text,
+			strncmp(outcome->text, limit_reached, sizeof limit_reached - 1) == 0
+				? "raise max-sandboxes"
+				: "make room on the host");
 		http_reply_error(rq->x, 503, "capacity_exceeded", message);
 		return;
 	case REFUSED_INSTANCE:

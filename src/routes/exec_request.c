@@ -99,7 +99,8 @@ static bool take_argv(struct exec_request *r, struct exec_fault *fault)
 	size_t i;
 
 	r->argv = mem_new_array(json_array_size(argv), sizeof *r->argv);
-	json_array_foreach(argv, i, element) {
+	json_array_foreach(argv, i, element)
+	{
 		if (json_is_string(element) && json_has_nul(element))
 			return refuse(fault, 400, "argv items must not contain NUL characters");
 		r->argv[i] = word_of(r, element);
@@ -118,7 +119,8 @@ static bool take_env(struct exec_request *r, struct exec_fault *fault)
 
 	if (!json_is_object(env)) return true;
 	r->env = mem_new_array(json_object_size(env) + 1, sizeof *r->env);
-	json_object_keylen_foreach(env, name, name_len, value) {
+	json_object_keylen_foreach(env, name, name_len, value)
+	{
 		if (!json_is_string(value)) continue;
 		if (memchr(name, '\0', name_len) || json_has_nul(value))
 			return refuse(fault, 400, "env must not contain NUL characters");

@@ -11,9 +11,9 @@
 enum profile { PROFILE_UNION, PROFILE_LEGACY, PROFILE_STABLE, PROFILE_PREVIEW, PROFILE_NEXT };
 #define PROFILES 5
 
-#define PROFILES_ALL 0x1fu
-#define PROFILES_NEW (1u << PROFILE_UNION | 1u << PROFILE_NEXT)
-#define PROFILES_OLD (PROFILES_ALL & ~(1u << PROFILE_NEXT))
+#define PROFILES_ALL   0x1fu
+#define PROFILES_NEW   (1u << PROFILE_UNION | 1u << PROFILE_NEXT)
+#define PROFILES_OLD   (PROFILES_ALL & ~(1u << PROFILE_NEXT))
 #define PROFILES_LATER (PROFILES_ALL & ~(1u << PROFILE_LEGACY))
 #define PROFILES_FIRST (1u << PROFILE_UNION | 1u << PROFILE_LEGACY)
 
@@ -53,7 +53,7 @@ struct router_match {
 	enum credentials credentials; /* what this path asks for, whether it is a route or not */
 	char id[SANDBOX_ID_MAX + 1];  /* "" without one */
 	const char *rest;             /* what "*" took, inside PATH; NULL without one */
-	const char *part;             /* what the name after ":id" took, inside PATH, still encoded; or NULL */
+	const char *part; /* what the name after ":id" took, inside PATH, still encoded; or NULL */
 	size_t part_len;
 };
 

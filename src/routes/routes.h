@@ -20,7 +20,7 @@ struct routes_settings {
 	const char *api_key;          /* "" or NULL: no authentication */
 	const enum profile *profiles; /* of requests without a prefix: one for each listener */
 	uint64_t file_limit;          /* bytes of a file PUT; 0: none */
-	uint64_t hydrate_limit; /* bytes of an archive that is hydrated; 0: none */
+	uint64_t hydrate_limit;       /* bytes of an archive that is hydrated; 0: none */
 	size_t json_limit;            /* bytes of a JSON body */
 	unsigned keepalive_ms;        /* silence of a stream before a comment; 0: none */
 	bool kill_on_disconnect;      /* commands, unless the request says otherwise */

@@ -104,9 +104,9 @@ static json_t *json_of_sandbox(const struct sandbox *sb)
 	char created[CLOCK_ISO_SIZE];
 
 	clock_iso(sandbox_created_ms(sb), created);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state", state_name(sandbox_state(sb)),
-			 "instance", sandbox_instance(sb), "instanceId", sandbox_run(sb), "createdAt",
-			 created);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", sandbox_id(sb), "state",
+			 state_name(sandbox_state(sb)), "instance", sandbox_instance(sb), "instanceId",
+			 sandbox_run(sb), "createdAt", created);
 }
 
 static void add_sandbox(void *ctx, struct sandbox *sb)
@@ -143,8 +143,9 @@ static void on_usage(void *ctx, const struct sandbox_outcome *outcome)
 			    json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "memory_bytes",
 				      json_of_number(u->memory_limit), "pids", json_of_number(u->pids_limit),
 				      "cpu_milli", json_of_number(u->cpu_milli), "disk_bytes",
-				      json_of_number(u->disk_limit), "inodes", json_of_number(u->inodes_limit),
-				      "disk_enforced", u->disk_enforced, "disk_backend", u->disk_backend.at));
+				      json_of_number(u->disk_limit), "inodes",
+				      json_of_number(u->inodes_limit), "disk_enforced", u->disk_enforced,
+				      "disk_backend", u->disk_backend.at));
 	json_object_set_new(json, "usage",
 			    json_pack("{s:b, s:o, s:o, s:o, s:o, s:o}", "known", u->known, "memory_bytes",
 				      json_of_number(u->memory_bytes), "pids", json_of_number(u->pids),
@@ -164,7 +165,8 @@ static void answer_no_sandbox(struct request *rq)
 		http_reply_error(rq->x, 404, "not_found", "Sandbox not found");
 		return;
 	}
-	(void)snprintf(hint, sizeof hint, "It was lost: %s. The next command under this id gets a new one.", why);
+	(void)snprintf(hint, sizeof hint, "It was lost: %s. The next command under this id gets a new one.",
+		       why);
 	answer_json(rq->x, 404,
 		    json_pack("{s:s, s:s, s:o}", "error", "Sandbox not found", "code", "not_found", "hint",
 			      json_of_text(hint, strlen(hint))));

@@ -1,8 +1,8 @@
 /*
  * idle.h - inside the room: which sandboxes nobody uses, and since when.
  *
- * Those without a user stand in a list, the longest idle first, so that one timer serves all of them. A sandbox embeds an
- * *idler*, which counts its users all its life, and is *watched* while it lives.
+ * Those without a user stand in a list, the longest idle first, so that one timer serves all of them. A
+ * sandbox embeds an *idler*, which counts its users all its life, and is *watched* while it lives.
  */
 #pragma once
 

@@ -16,7 +16,8 @@ struct issued;
 struct issued *issued_new(size_t most);
 struct issued *issued_free(struct issued *all);
 
-/* INSTANCE: the wanted instance type, "" for none. Too long a name is cut. OWN: limits in place of its; 0: none. */
+/* INSTANCE: the wanted instance type, "" for none. Too long a name is cut. OWN: limits in place of its; 0:
+ * none. */
 void issued_add(struct issued *all, const char *id, const char *instance, const struct limits *own);
 bool issued_has(const struct issued *all, const char *id);
 

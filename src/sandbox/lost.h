@@ -1,4 +1,5 @@
-/* lost.h - inside the room: why sandboxes ended by themselves, as the keeper told it. Bounded: the oldest is forgotten first. */
+/* lost.h - inside the room: why sandboxes ended by themselves, as the keeper told it. Bounded: the oldest is
+ * forgotten first. */
 #pragma once
 
 #include <stddef.h>

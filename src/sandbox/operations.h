@@ -32,11 +32,11 @@ struct operation_end {
 	uint64_t bytes;        /* of output, both streams */
 	uint32_t left_running; /* processes of the command that live on */
 	bool timed_out;        /* its deadline ended it */
-	uint64_t limit;        /* of END_OOM, END_PIDS, END_DISK: what was met, bytes or processes; 0: unknown */
+	uint64_t limit; /* of END_OOM, END_PIDS, END_DISK: what was met, bytes or processes; 0: unknown */
 	uint32_t oom_kills, forks_refused; /* by the kernel, while it ran */
-	uint64_t seq;          /* of a follow: see sandbox/follow.h */
-	uint64_t at_ms;        /* wall clock: when it ended; when it began, for the END_DONE of a start in the
-				  background */
+	uint64_t seq;                      /* of a follow: see sandbox/follow.h */
+	uint64_t at_ms; /* wall clock: when it ended; when it began, for the END_DONE of a start in the
+			   background */
 };
 
 /* ---- commands ---- */
@@ -47,7 +47,8 @@ struct exec;
 
 struct exec_spec {
 	bool direct;     /* argv is executed as it is, without bash */
-	bool background; /* only start it: END_DONE comes right after on_started; see sandbox/process_list.h */
+	bool background; /* only start it: END_DONE comes right after on_started; see sandbox/process_list.h
+			  */
 	uint32_t uid;
 	uint64_t timeout_ms; /* 0: none */
 	uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
@@ -117,9 +118,9 @@ void file_operation_commit(struct file_operation *op);
 
 /* All of that at once, for LEN bytes of CONTENT, which are copied: no on_opened comes. */
 #define FILE_WHOLE_MAX (32u << 10)
-struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path, uint32_t mode,
-					const void *content, size_t len, const struct file_events *events,
-					void *ctx);
+struct file_operation *file_write_whole(struct agent_link *link, uint32_t uid, const char *path,
+					uint32_t mode, const void *content, size_t len,
+					const struct file_events *events, void *ctx);
 
 /* Nobody listens any more; what was written is dropped. Returns NULL; NULL is fine. */
 struct file_operation *file_operation_drop(struct file_operation *op);

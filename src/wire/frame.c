@@ -31,13 +31,17 @@ int frame_reader_next(struct frame_reader *r, struct frame *ret)
 	if (left < WIRE_HEADER) return -EPROTO;
 	len = get32(r->at);
 	if (len > left - WIRE_HEADER || get16(r->at + 6) & ~FRAME_SPILLED) return -EPROTO;
-	*ret = (struct frame){
-		.channel = get32(r->at + 8), .type = get16(r->at + 4), .flags = get16(r->at + 6), .payload = r->at + WIRE_HEADER, .len = len};
+	*ret = (struct frame){.channel = get32(r->at + 8),
+			      .type = get16(r->at + 4),
+			      .flags = get16(r->at + 6),
+			      .payload = r->at + WIRE_HEADER,
+			      .len = len};
 	r->at += WIRE_HEADER + len;
 	return 1;
 }
 
-void frame_header_write(uint8_t out[WIRE_HEADER], uint32_t channel, uint16_t type, uint16_t flags, uint32_t len)
+void frame_header_write(uint8_t out[WIRE_HEADER], uint32_t channel, uint16_t type, uint16_t flags,
+			uint32_t len)
 {
 	uint32_t n = htole32(len), c = htole32(channel);
 

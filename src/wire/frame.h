@@ -1,8 +1,8 @@
 /*
  * frame.h - the outer form of what our processes say to each other, as pure functions: bytes in, value out.
  *
- * A *packet* is one message of a SOCK_SEQPACKET socket: one or more frames, one after the other. Descriptors travel
- * with a packet and belong to its first frame. A *frame* is a header of 12 bytes and a payload:
+ * A *packet* is one message of a SOCK_SEQPACKET socket: one or more frames, one after the other. Descriptors
+ * travel with a packet and belong to its first frame. A *frame* is a header of 12 bytes and a payload:
  *
  *     u32 length of the payload      u16 type (messages.def)   u16 flags   u32 channel
  *
@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION      1
-#define WIRE_OLDEST       1
-#define WIRE_HEADER       12
-#define WIRE_DATA_MAX     (64u << 10)                   /* bytes of one data message */
-#define WIRE_PACKET_MAX   (WIRE_DATA_MAX + (8u << 10))  /* bytes of one packet */
-#define WIRE_FDS_MAX      12                            /* descriptors of one packet */
-#define WIRE_SPILL_MAX    (40u << 20)                   /* bytes of a message that travels in a memfd, see message_spill() */
+#define WIRE_VERSION    1
+#define WIRE_OLDEST     1
+#define WIRE_HEADER     12
+#define WIRE_DATA_MAX   (64u << 10)                  /* bytes of one data message */
+#define WIRE_PACKET_MAX (WIRE_DATA_MAX + (8u << 10)) /* bytes of one packet */
+#define WIRE_FDS_MAX    12                           /* descriptors of one packet */
+#define WIRE_SPILL_MAX  (40u << 20) /* bytes of a message that travels in a memfd, see message_spill() */
 
 /* The payload is not here but in a sealed memory file, the packet's first descriptor: see message_spill(). */
 #define FRAME_SPILLED 1
@@ -44,4 +44,5 @@ struct frame_reader frame_reader_of(const void *packet, size_t len);
 int frame_reader_next(struct frame_reader *r, struct frame *ret);
 
 /* Writes a header of a frame whose payload has LEN bytes. */
-void frame_header_write(uint8_t out[WIRE_HEADER], uint32_t channel, uint16_t type, uint16_t flags, uint32_t len);
+void frame_header_write(uint8_t out[WIRE_HEADER], uint32_t channel, uint16_t type, uint16_t flags,
+			uint32_t len);

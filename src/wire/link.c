@@ -40,7 +40,8 @@ struct link *link_new(int fd)
 
 static void queued_free(struct queued *q)
 {
-	for (size_t i = 0; i < q->fd_count; i++) fd_close(q->fds[i]);
+	for (size_t i = 0; i < q->fd_count; i++)
+		fd_close(q->fds[i]);
 	free(q);
 }
 
@@ -98,24 +99,25 @@ static int read_one(struct link *l, on_packet *handle, void *ctx)
 		char room[CMSG_SPACE(sizeof(int) * WIRE_FDS_MAX)];
 	} control;
 	struct iovec io = {.iov_base = read_room, .iov_len = sizeof read_room};
-	struct msghdr msg = {
-		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+	struct msghdr msg = {.msg_iov = &io,
+			     .msg_iovlen = 1,
+			     .msg_control = control.room,
+			     .msg_controllen = sizeof control.room};
 	int fds[WIRE_FDS_MAX];
 	size_t fd_count;
 	ssize_t n;
 	int r;
 
-	do n = recvmsg(l->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	do
+		n = recvmsg(l->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n < 0) return errno == EAGAIN ? 0 : -EPIPE;
 	fd_count = take_fds(&msg, fds);
-	if (n == 0)
-		r = -EPIPE;
-	else if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		r = -EPROTO;
-	else
-		r = handle(ctx, read_room, (size_t)n, fds, fd_count);
-	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	if (n == 0) r = -EPIPE;
+	else if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) r = -EPROTO;
+	else r = handle(ctx, read_room, (size_t)n, fds, fd_count);
+	for (size_t i = 0; i < fd_count; i++)
+		fd_close(fds[i]);
 	if (r == -EPIPE) return r;
 	return r < 0 ? -EPROTO : 1;
 }
@@ -152,7 +154,8 @@ static int send_now(struct link *l, const struct iovec *parts, size_t count, con
 		c->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * fd_count);
 	}
-	do n = sendmsg(l->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	do
+		n = sendmsg(l->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n >= 0) return 0;
 	return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -EAGAIN : -EPIPE;
@@ -162,7 +165,8 @@ static int enqueue(struct link *l, const struct iovec *parts, size_t count, cons
 {
 	size_t len = 0;
 
-	for (size_t i = 0; i < count; i++) len += parts[i].iov_len;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].iov_len;
 	if (l->queued_bytes + len > LINK_QUEUE_MAX) {
 		l->dead = true;
 		return -ENOBUFS;
@@ -189,7 +193,8 @@ static int enqueue(struct link *l, const struct iovec *parts, size_t count, cons
 	return 0;
 }
 
-static int send_parts(struct link *l, const struct iovec *parts, size_t count, const int *fds, size_t fd_count)
+static int send_parts(struct link *l, const struct iovec *parts, size_t count, const int *fds,
+		      size_t fd_count)
 {
 	int r;
 
@@ -208,16 +213,17 @@ int link_send(struct link *l, const struct packet *p, const int *fds, size_t fd_
 
 static uint8_t *put_number(uint8_t *at, uint64_t number, unsigned size)
 {
-	for (unsigned i = 0; i < size; i++) *at++ = (uint8_t)(number >> (8 * i));
+	for (unsigned i = 0; i < size; i++)
+		*at++ = (uint8_t)(number >> (8 * i));
 	return at;
 }
 
 /*
- * A frame that ends in a field of bytes, which are PARTS: the same as msg_..._add() would write. HEAD has room for the
- * frame's header, then the fields before the bytes up to AT, then room for their length.
+ * A frame that ends in a field of bytes, which are PARTS: the same as msg_..._add() would write. HEAD has
+ * room for the frame's header, then the fields before the bytes up to AT, then room for their length.
  */
 static int send_bytes(struct link *l, uint32_t channel, uint16_t type, uint8_t *head, uint8_t *at,
-                      const struct iovec *parts, size_t count)
+		      const struct iovec *parts, size_t count)
 {
 	struct iovec all[6];
 	uint32_t len = 0;
@@ -235,15 +241,17 @@ static int send_bytes(struct link *l, uint32_t channel, uint16_t type, uint8_t *
 	return send_parts(l, all, count + 2, NULL, 0);
 }
 
-int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, const struct iovec *parts, size_t count)
+int link_send_data(struct link *l, uint32_t channel, enum wire_stream stream, const struct iovec *parts,
+		   size_t count)
 {
 	uint8_t head[WIRE_HEADER + 1 + 4];
 
-	return send_bytes(l, channel, MSG_data, head, put_number(head + WIRE_HEADER, stream, 1), parts, count);
+	return send_bytes(l, channel, MSG_data, head, put_number(head + WIRE_HEADER, stream, 1), parts,
+			  count);
 }
 
 int link_send_log(struct link *l, uint32_t channel, uint64_t seq, uint64_t at_ms, enum wire_stream stream,
-                  const struct iovec *parts, size_t count)
+		  const struct iovec *parts, size_t count)
 {
 	uint8_t head[WIRE_HEADER + 8 + 8 + 1 + 4], *at = head + WIRE_HEADER;
 

@@ -36,7 +36,8 @@ static uint8_t *put_texts(uint8_t *at, const struct wire_list *list)
 	uint8_t *first = size_at + 4;
 
 	at = first;
-	for (uint32_t i = 0; i < list->count; i++) at = put_text(at, list->items[i], (uint32_t)strlen(list->items[i]));
+	for (uint32_t i = 0; i < list->count; i++)
+		at = put_text(at, list->items[i], (uint32_t)strlen(list->items[i]));
 	put_number(size_at, (uint64_t)(at - first), 4);
 	return at;
 }
@@ -54,11 +55,12 @@ static size_t size_texts(const struct wire_list *list)
 {
 	size_t size = 8;
 
-	for (uint32_t i = 0; i < list->count; i++) size += strlen(list->items[i]) + 5;
+	for (uint32_t i = 0; i < list->count; i++)
+		size += strlen(list->items[i]) + 5;
 	return size;
 }
 
-/* ---- reading: every step is checked against the end; a field that begins exactly at the end was not sent ---- */
+/* ---- reading: each step is checked against the end; a field that begins at the end was not sent ---- */
 
 struct reader {
 	const uint8_t *at, *end;
@@ -133,6 +135,7 @@ const char *wire_list_next(const struct wire_list *list, const uint8_t **at, uin
 	return t.at;
 }
 
+/* clang-format off */
 #define get_u8(r)    (uint8_t)get_number(r, 1)
 #define get_u16(r)   (uint16_t)get_number(r, 2)
 #define get_u32(r)   (uint32_t)get_number(r, 4)
@@ -191,6 +194,7 @@ const char *message_name(uint16_t type)
 	}
 	return NULL;
 }
+/* clang-format on */
 
 const char *end_reason_name(enum end_reason reason)
 {

@@ -167,8 +167,8 @@ static void agent_main(int fd)
 /* The agent is our parent's child, and without exec: as in the real thing. */
 static pid_t agent_clone(int agent_fd, int zygote_fd)
 {
-	const unsigned long flags = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-				    CLONE_NEWUTS | CLONE_NEWCGROUP;
+	const unsigned long flags =
+		CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
 
 	if (pid == 0) {

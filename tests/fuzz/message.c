@@ -1,4 +1,5 @@
-/* A packet from a peer that lies: every frame lies inside it, every text of every message inside its frame and ended. */
+/* A packet from a peer that lies: every frame lies inside it, every text of every message inside its frame
+ * and ended. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,8 +13,7 @@ static void check_text(const struct frame *f, const struct wire_text *t, int is_
 	const char *end = (const char *)f->payload + f->len;
 
 	assert(t->at);
-	if (t->len == 0)
-		return; /* perhaps not sent */
+	if (t->len == 0) return; /* perhaps not sent */
 	assert(t->at >= (const char *)f->payload && t->at + t->len < end);
 	assert(t->at[t->len] == '\0');
 	assert(!is_text || strlen(t->at) == t->len);
@@ -45,13 +45,13 @@ static void check_list(const struct frame *f, const struct wire_list *list)
 static void check_frame(const struct frame *f)
 {
 	switch (f->type) {
-#define MESSAGE(name, number, fields)                                                                        \
-	case number: {                                                                                       \
-		struct msg_##name m;                                                                         \
-		if (msg_##name##_parse(f, &m) == 0) {                                                        \
-			fields(CHECK)                                                                        \
-		}                                                                                            \
-		break;                                                                                       \
+#define MESSAGE(name, number, fields) \
+	case number: { \
+		struct msg_##name m; \
+		if (msg_##name##_parse(f, &m) == 0) { \
+			fields(CHECK) \
+		} \
+		break; \
 	}
 #include "wire/messages.def"
 	default: break;

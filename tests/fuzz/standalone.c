@@ -1,4 +1,5 @@
-/* standalone.c - a main() for a fuzz target without libFuzzer: feeds it every file of the directories it is given. */
+/* standalone.c - a main() for a fuzz target without libFuzzer: feeds it every file of the directories it is
+ * given. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,8 +46,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		for (struct dirent *entry; (entry = readdir(dir));) {
-			if (entry->d_name[0] == '.')
-				continue;
+			if (entry->d_name[0] == '.') continue;
 			failed |= replay(argv[i], entry->d_name);
 			replayed++;
 		}

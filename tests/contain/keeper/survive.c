@@ -1,4 +1,5 @@
-/* survive.c - what a keeper makes of what an earlier one left: agents of other builds, and records that a crash damaged. */
+/* survive.c - what a keeper makes of what an earlier one left: agents of other builds, and records that a
+ * crash damaged. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/major.h>
@@ -29,10 +30,12 @@ static int on_hello(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_
 /* Answers every greeting with VERSION and OLDEST, one connection after another, until it is killed. */
 static _Noreturn void be_an_agent(int listen_fd, uid_t uid, uint16_t version, uint16_t oldest)
 {
-	struct msg_hello m = {.version = version, .oldest = oldest, .role = ROLE_AGENT, .build = wire_text_of("9.9")};
+	struct msg_hello m = {
+		.version = version, .oldest = oldest, .role = ROLE_AGENT, .build = wire_text_of("9.9")};
 
 	/* Whoever connects sees who listened. */
-	if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0 || listen(listen_fd, 16) < 0) _exit(1);
+	if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0 || listen(listen_fd, 16) < 0)
+		_exit(1);
 	for (;;) {
 		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
@@ -62,8 +65,11 @@ static unsigned long long start_of(pid_t pid)
 	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
 	ASSERT_TRUE(fd_read_file(AT_FDCWD, path, text, sizeof text) > 0);
 	at = strrchr(text, ')');
-	ASSERT_TRUE(at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-	                         &start) == 1);
+	ASSERT_TRUE(
+		at &&
+		sscanf(at,
+		       ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		       &start) == 1);
 	return start;
 }
 
@@ -101,7 +107,8 @@ static pid_t replace_agent(const struct rig *r, const char *id, uint16_t version
 	/* Until it listens nobody could connect. */
 	struct sockaddr_un probe = a;
 	int probe_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	while (connect(probe_fd, (struct sockaddr *)&probe, sizeof probe) < 0) (void)usleep(1000);
+	while (connect(probe_fd, (struct sockaddr *)&probe, sizeof probe) < 0)
+		(void)usleep(1000);
 	fd_close(probe_fd);
 	fd_close(fd);
 	return pid;
@@ -202,7 +209,8 @@ TEST(a_record_that_is_damaged_at_any_byte_costs_its_own_sandbox_and_leaves_nothi
 		for (unsigned i = 0; i < SANDBOXES; i++) {
 			struct said s;
 
-			do s = rig_hear(&r);
+			do
+				s = rig_hear(&r);
 			while (s.type == MSG_gone); /* of the round before */
 			ASSERT_EQ(s.type, MSG_attached);
 			fd_close(s.fd);

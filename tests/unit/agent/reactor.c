@@ -15,9 +15,7 @@ static struct watch first, second;
 static struct timer timer;
 static int refused_fd, pipe_fds[2];
 
-static void on_nothing(void)
-{
-}
+static void on_nothing(void) {}
 
 static void on_first(struct watch *w, uint32_t events)
 {
@@ -91,4 +89,5 @@ TEST(a_watch_that_was_stopped_is_not_insisted_on)
 	ASSERT_EQ(run(insist_and_stop), SECOND_CAME);
 }
 
-TESTS(RUN(what_is_insisted_on_is_watched_once_the_kernel_grants_it), RUN(a_watch_that_was_stopped_is_not_insisted_on))
+TESTS(RUN(what_is_insisted_on_is_watched_once_the_kernel_grants_it),
+      RUN(a_watch_that_was_stopped_is_not_insisted_on))

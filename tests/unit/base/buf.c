@@ -8,7 +8,7 @@ TEST(buf_refuses_past_its_cap)
 
 	ASSERT_OK(buf_add(&b, "four", 4));
 	ASSERT_EQ(buf_add(&b, "!", 1), -E2BIG);
-	ASSERT_EQ(b.len, 4);            /* a refusal leaves what was there */
+	ASSERT_EQ(b.len, 4); /* a refusal leaves what was there */
 	ASSERT_MEM(b.data, "four", 4);
 }
 

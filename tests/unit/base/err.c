@@ -24,10 +24,12 @@ TEST(a_long_reason_is_cut_and_stays_text)
 {
 	struct err e = ERR_NONE;
 
-	for (int i = 0; i < 100; i++) (void)err_set(&e, -EIO, "%0*d", 10 * i, i);
+	for (int i = 0; i < 100; i++)
+		(void)err_set(&e, -EIO, "%0*d", 10 * i, i);
 	ASSERT_EQ(strlen(e.text), sizeof e.text - 1);
 	(void)err_add(&e, "in front");
 	ASSERT_MEM(e.text, "in front: 000", 13);
 }
 
-TESTS(RUN(each_caller_says_what_it_was_doing), RUN(nobody_has_to_listen), RUN(a_long_reason_is_cut_and_stays_text))
+TESTS(RUN(each_caller_says_what_it_was_doing), RUN(nobody_has_to_listen),
+      RUN(a_long_reason_is_cut_and_stays_text))

@@ -48,7 +48,8 @@ TEST(made_ids_are_valid_and_never_the_same)
 		id_make_sandbox(ids[i]);
 		ASSERT_EQ(strlen(ids[i]), SANDBOX_ID_MADE);
 		ASSERT_TRUE(sandbox(ids[i]));
-		for (size_t j = 0; j < i; j++) ASSERT_TRUE(strcmp(ids[i], ids[j]) != 0);
+		for (size_t j = 0; j < i; j++)
+			ASSERT_TRUE(strcmp(ids[i], ids[j]) != 0);
 	}
 	id_make_uuid(uuid);
 	ASSERT_EQ(strlen(uuid), UUID_LEN);
@@ -56,4 +57,5 @@ TEST(made_ids_are_valid_and_never_the_same)
 	ASSERT_TRUE(strchr("89ab", uuid[19]) != NULL);
 }
 
-TESTS(RUN(sandbox_ids_are_base32_in_lower_case), RUN(names_have_no_way_up), RUN(made_ids_are_valid_and_never_the_same))
+TESTS(RUN(sandbox_ids_are_base32_in_lower_case), RUN(names_have_no_way_up),
+      RUN(made_ids_are_valid_and_never_the_same))

@@ -37,7 +37,8 @@ static size_t read_all(char *text, size_t size)
 	ssize_t n;
 
 	close(STDERR_FILENO);
-	while ((n = read(reader_fd, text + len, size - 1 - len)) > 0) len += (size_t)n;
+	while ((n = read(reader_fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
 	text[len] = '\0';
 	return len;
 }
@@ -51,8 +52,10 @@ TEST(a_line_is_one_json_object_in_ascii)
 	log_event(LOG_DEBUG, "not_wanted", NULL);
 	log_stop();
 	read_all(text, sizeof text);
-	ASSERT_TRUE(strstr(text, "\"level\":\"info\",\"program\":\"unit\",\"event\":\"met\","
-	                         "\"who\":\"a \\\"b\\\"\\u000a\\u00ff\",\"count\":\"7\",\"nothing\":\"\"}\n") != NULL);
+	ASSERT_TRUE(strstr(text,
+			   "\"level\":\"info\",\"program\":\"unit\",\"event\":\"met\","
+			   "\"who\":\"a \\\"b\\\"\\u000a\\u00ff\",\"count\":\"7\",\"nothing\":\"\"}\n") !=
+		    NULL);
 	ASSERT_TRUE(strstr(text, "not_wanted") == NULL);
 }
 
@@ -61,8 +64,10 @@ TEST(a_reader_that_stopped_costs_lines_and_never_time)
 	static char text[1 << 20];
 
 	ASSERT_OK(log_start("unit", LOG_INFO));
-	/* Far more than pipe and ring hold; with a log that waits for its reader this loop would never end. */
-	for (int i = 0; i < 20000; i++) log_event(LOG_INFO, "flood", "line", LOG_U(i), NULL);
+	/* Far more than pipe and ring hold; with a log that waits for its reader this loop would never end.
+	 */
+	for (int i = 0; i < 20000; i++)
+		log_event(LOG_INFO, "flood", "line", LOG_U(i), NULL);
 	pid_t child = fork();
 	if (child == 0) {
 		/* The reader comes back: counts until the note about what was lost. */
@@ -70,8 +75,11 @@ TEST(a_reader_that_stopped_costs_lines_and_never_time)
 		ssize_t n;
 
 		close(STDERR_FILENO);
-		while ((n = read(reader_fd, text + len, sizeof text - 1 - len)) > 0) len += (size_t)n;
-		_exit(strstr(text, "\"event\":\"log_lines_dropped\"") && strstr(text, "\"event\":\"after\"") ? 0 : 1);
+		while ((n = read(reader_fd, text + len, sizeof text - 1 - len)) > 0)
+			len += (size_t)n;
+		_exit(strstr(text, "\"event\":\"log_lines_dropped\"") && strstr(text, "\"event\":\"after\"")
+			      ? 0
+			      : 1);
 	}
 	/* Room comes back as the child reads; each try is dropped or taken, and one is taken in the end. */
 	log_stop();
@@ -88,7 +96,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_line_is_one_json_object_in_ascii, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_reader_that_stopped_costs_lines_and_never_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reader_that_stopped_costs_lines_and_never_time, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

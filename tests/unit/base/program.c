@@ -1,6 +1,6 @@
 /*
- * program.c - unit test of base/program.h. The test is its own programs: copies of it lie in a directory that only root can
- * enter, one of them starts another as somebody else.
+ * program.c - unit test of base/program.h. The test is its own programs: copies of it lie in a directory that
+ * only root can enter, one of them starts another as somebody else.
  */
 #include "base/program.h"
 
@@ -17,8 +17,8 @@
 #include "base/mem.h"
 #include "unit.h"
 
-#define NOBODY 65534
-#define NICE   (-3)
+#define NOBODY  65534
+#define NICE    (-3)
 #define STARTER "starter"
 #define STARTED "tombolo-started"
 
@@ -29,7 +29,13 @@ static int start_another(void)
 {
 	const char *const args[] = {"as", "somebody", NULL};
 	const int fds[] = {3};
-	struct program p = {.name = STARTED, .args = args, .fds = fds, .fd_count = 1, .drop = true, .uid = NOBODY, .gid = NOBODY};
+	struct program p = {.name = STARTED,
+			    .args = args,
+			    .fds = fds,
+			    .fd_count = 1,
+			    .drop = true,
+			    .uid = NOBODY,
+			    .gid = NOBODY};
 	struct err e = ERR_NONE;
 	pid_t pid;
 	int status;
@@ -53,8 +59,8 @@ static int tell_who(int argc, char **argv)
 		group[strcspn(group, "\n")] = '\0';
 		session_nice = strchr(group, ' ') ? strchr(group, ' ') : "";
 	}
-	(void)dprintf(3, "%s %d uid %d gid %d nice %d session%s %s", argv[0], argc, (int)getuid(), (int)getgid(),
-	              getpriority(PRIO_PROCESS, 0), session_nice, argv[argc - 1]);
+	(void)dprintf(3, "%s %d uid %d gid %d nice %d session%s %s", argv[0], argc, (int)getuid(),
+		      (int)getgid(), getpriority(PRIO_PROCESS, 0), session_nice, argv[argc - 1]);
 	return 0;
 }
 
@@ -113,13 +119,13 @@ TEST(a_program_runs_as_a_user_who_cannot_reach_its_file_and_with_our_priority)
 	bool has_groups = access("/proc/self/autogroup", F_OK) == 0;
 	char said[256];
 
-	if (getuid() != 0) skip(); /* only root becomes somebody else */
+	if (getuid() != 0) skip();         /* only root becomes somebody else */
 	ASSERT_TRUE(mkdtemp(dir) != NULL); /* 0700 */
 	copy_to(STARTER);
 	copy_to(STARTED);
 	ASSERT_OK(run_starter(said, sizeof said));
 	ASSERT_STR(said, has_groups ? STARTED " 3 uid 65534 gid 65534 nice -3 session nice -3 somebody"
-	                            : STARTED " 3 uid 65534 gid 65534 nice -3 session nice none somebody");
+				    : STARTED " 3 uid 65534 gid 65534 nice -3 session nice none somebody");
 	remove_copy(STARTED);
 	ASSERT_TRUE(run_starter(said, sizeof said) != 0);
 	ASSERT_TRUE(strstr(said, "there is no program " STARTED) != NULL);

@@ -21,10 +21,10 @@ TEST(bytes_that_can_never_be_a_character_are_not_held_back)
 {
 	ASSERT_EQ(UNFINISHED("\x80"), 0);
 	ASSERT_EQ(UNFINISHED("\xff"), 0);
-	ASSERT_EQ(UNFINISHED("\xc0"), 0);               /* only overlong forms begin so */
-	ASSERT_EQ(UNFINISHED("\xe0\x80"), 0);           /* overlong */
-	ASSERT_EQ(UNFINISHED("\xed\xa0"), 0);           /* a surrogate */
-	ASSERT_EQ(UNFINISHED("\xf4\x90\x80"), 0);       /* above U+10FFFF */
+	ASSERT_EQ(UNFINISHED("\xc0"), 0);         /* only overlong forms begin so */
+	ASSERT_EQ(UNFINISHED("\xe0\x80"), 0);     /* overlong */
+	ASSERT_EQ(UNFINISHED("\xed\xa0"), 0);     /* a surrogate */
+	ASSERT_EQ(UNFINISHED("\xf4\x90\x80"), 0); /* above U+10FFFF */
 	ASSERT_EQ(UNFINISHED("\xe2\x28"), 0);
 }
 
@@ -33,7 +33,8 @@ TEST(every_cut_of_a_text_holds_back_just_the_cut_character)
 	static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z";
 	static const unsigned held[] = {0, 0, 1, 0, 1, 2, 0, 1, 2, 3, 0, 0};
 
-	for (size_t len = 0; len < sizeof text; len++) ASSERT_EQ(utf8_unfinished(text, len), held[len]);
+	for (size_t len = 0; len < sizeof text; len++)
+		ASSERT_EQ(utf8_unfinished(text, len), held[len]);
 }
 
 TEST(well_formed_is_what_the_rfc_says)

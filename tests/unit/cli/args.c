@@ -29,10 +29,10 @@ static const struct args_syntax run = {
 	.operands_end_options = true,
 };
 
-#define PARSE(syntax, target, ...)                                                                           \
-	({                                                                                                   \
-		static char *argv_[] = {"run", __VA_ARGS__, NULL};                                           \
-		args_parse(syntax, ARRAY_LEN(argv_) - 1, argv_, target);                                     \
+#define PARSE(syntax, target, ...) \
+	({ \
+		static char *argv_[] = {"run", __VA_ARGS__, NULL}; \
+		args_parse(syntax, ARRAY_LEN(argv_) - 1, argv_, target); \
 	})
 
 TEST(args_fill_the_fields_of_their_table)
@@ -73,7 +73,8 @@ TEST(args_know_durations)
 		const char *text;
 		uint64_t ms;
 	} good[] = {{"0", 0}, {"5", 5000}, {"250ms", 250}, {"30s", 30000}, {"2m", 120000}, {"1h", 3600000}};
-	static const char *const bad[] = {"", "s", "-1s", " 1", "1 s", "1d", "1.5s", "99999999999999999999", "18446744073709551615h"};
+	static const char *const bad[] = {
+		"", "s", "-1s", " 1", "1 s", "1d", "1.5s", "99999999999999999999", "18446744073709551615h"};
 	uint64_t ms;
 
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {

@@ -34,12 +34,13 @@ static void assert_events(const char *stream, const char *expected)
 TEST(sse_reads_what_the_exec_route_sends)
 {
 	assert_events("event: stdout\ndata: aGkK\n\nevent: exit\ndata: {\"exit_code\":3}\n\n",
-	              "stdout(aGkK) exit({\"exit_code\":3}) ");
+		      "stdout(aGkK) exit({\"exit_code\":3}) ");
 }
 
 TEST(sse_takes_any_line_end)
 {
-	assert_events("event: a\rdata: 1\r\revent: b\r\ndata: 2\r\n\r\nevent: c\ndata: 3\n\n", "a(1) b(2) c(3) ");
+	assert_events("event: a\rdata: 1\r\revent: b\r\ndata: 2\r\n\r\nevent: c\ndata: 3\n\n",
+		      "a(1) b(2) c(3) ");
 	assert_events("data: 1\r\n\rdata: 2\n\r\n", "message(1) message(2) ");
 }
 
@@ -66,7 +67,10 @@ TEST(sse_drops_what_the_stream_did_not_finish)
 
 TEST(sse_allows_a_byte_order_mark_at_the_very_start_only)
 {
-	assert_events("\xEF\xBB\xBF" "data: 1\n\n\xEF\xBB\xBF" "data: 2\n\n", "message(1) ");
+	assert_events("\xEF\xBB\xBF"
+		      "data: 1\n\n\xEF\xBB\xBF"
+		      "data: 2\n\n",
+		      "message(1) ");
 }
 
 TEST(sse_refuses_an_event_without_end)

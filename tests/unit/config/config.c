@@ -98,15 +98,19 @@ struct pool_numbers {
 TEST(numbers_of_the_contracts_pool_are_brought_into_range_or_ignored)
 {
 	static const struct pool_numbers cases[] = {
-		{"WARM_POOL_TARGET=3", "WARM_POOL_REFRESH_INTERVAL=500", "WARM_POOL_SCALE_BATCH_SIZE=50", 3, 20, 500},
-		{"WARM_POOL_TARGET=many", "WARM_POOL_REFRESH_INTERVAL=-1", "WARM_POOL_SCALE_BATCH_SIZE=0", 0, 1, 10000},
-		{"WARM_POOL_TARGET=-2", "WARM_POOL_REFRESH_INTERVAL=x", "WARM_POOL_SCALE_BATCH_SIZE=NaN", 0, 5, 10000},
+		{"WARM_POOL_TARGET=3", "WARM_POOL_REFRESH_INTERVAL=500", "WARM_POOL_SCALE_BATCH_SIZE=50", 3,
+		 20, 500},
+		{"WARM_POOL_TARGET=many", "WARM_POOL_REFRESH_INTERVAL=-1", "WARM_POOL_SCALE_BATCH_SIZE=0", 0,
+		 1, 10000},
+		{"WARM_POOL_TARGET=-2", "WARM_POOL_REFRESH_INTERVAL=x", "WARM_POOL_SCALE_BATCH_SIZE=NaN", 0,
+		 5, 10000},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct config c;
 
-		ASSERT_OK(load(&c, NULL, ENV(cases[i].target, cases[i].interval, cases[i].batch), FLAGS(NULL)));
+		ASSERT_OK(
+			load(&c, NULL, ENV(cases[i].target, cases[i].interval, cases[i].batch), FLAGS(NULL)));
 		ASSERT_EQ(c.warm_pool_target, cases[i].want_target);
 		ASSERT_EQ(c.warm_pool_refresh_interval, cases[i].want_interval);
 		ASSERT_EQ(c.warm_pool_scale_batch_size, cases[i].want_batch);
@@ -288,8 +292,8 @@ TEST(addresses_come_back_as_text)
 
 TESTS(RUN(the_defaults_are_the_documented_ones), RUN(flags_win_over_environment_over_file_over_defaults),
       RUN(the_contracts_environment_names_work_and_ours_win),
-      RUN(numbers_of_the_contracts_pool_are_brought_into_range_or_ignored), RUN(an_address_may_name_its_profile),
-      RUN(the_last_of_two_equal_flags_wins_and_a_bool_needs_no_value),
+      RUN(numbers_of_the_contracts_pool_are_brought_into_range_or_ignored),
+      RUN(an_address_may_name_its_profile), RUN(the_last_of_two_equal_flags_wins_and_a_bool_needs_no_value),
       RUN(what_is_wrong_is_refused_with_what_is_allowed), RUN(a_bad_line_is_named_by_file_and_number),
       RUN(a_long_line_is_whole_or_refused_and_a_semicolon_is_part_of_a_value),
       RUN(the_key_comes_from_its_file_and_opens_other_addresses),

@@ -12,7 +12,7 @@
 #include "unit.h"
 
 static char dir[64];
-static struct err *shared;      /* what a child was told */
+static struct err *shared; /* what a child was told */
 
 static int setup(void **state)
 {
@@ -29,10 +29,10 @@ static int teardown(void **state)
 	return tree_remove(dir);
 }
 
-#define NEEDS_ROOT()                                                                                         \
-	if (geteuid() != 0) {                                                                                \
-		print_message("skip: needs root\n");                                                         \
-		skip();                                                                                      \
+#define NEEDS_ROOT() \
+	if (geteuid() != 0) { \
+		print_message("skip: needs root\n"); \
+		skip(); \
 	}
 
 /* Asks in a child that has first become weaker. */

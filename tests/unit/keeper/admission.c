@@ -7,7 +7,8 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static const struct reserves reserves = {.memory_bytes = 128 * MIB, .disk_bytes = 256 * MIB, .processes = 256};
+static const struct reserves reserves = {
+	.memory_bytes = 128 * MIB, .disk_bytes = 256 * MIB, .processes = 256};
 
 static struct room plenty(void)
 {

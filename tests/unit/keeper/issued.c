@@ -52,7 +52,8 @@ static void each_list(const struct issued_wish *wish, void *ctx)
 {
 	char *text = ctx;
 
-	(void)snprintf(text + strlen(text), 4096 - strlen(text), "%s/%s/%u ", wish->id, wish->instance, wish->pids);
+	(void)snprintf(text + strlen(text), 4096 - strlen(text), "%s/%s/%u ", wish->id, wish->instance,
+		       wish->pids);
 }
 
 static const char *list(const struct issued *all)
@@ -98,7 +99,8 @@ TEST(the_file_does_not_grow_for_ever)
 	begin();
 	all = open_it();
 	for (unsigned i = 0; i < 20000; i++) {
-		(void)snprintf(id, sizeof id, "id%c%c%c", 'a' + i / 676 % 26, 'a' + i / 26 % 26, 'a' + i % 26);
+		(void)snprintf(id, sizeof id, "id%c%c%c", 'a' + i / 676 % 26, 'a' + i / 26 % 26,
+			       'a' + i % 26);
 		add(all, id, "");
 		issued_forget(all, id);
 	}
@@ -154,8 +156,21 @@ TEST(a_file_that_is_cut_or_garbled_anywhere_is_read_as_far_as_it_is_one)
 TEST(a_line_that_is_none_is_none)
 {
 	static const char *const wrong[] = {
-		"", "+", "-", "aaaa", "+aaaa", "+aaaa - 0 0 0", "+aaaa - 0 0 0 0 ", "+aaaa - 0 0 0 0 1", "+AAAA - 0 0 0 0",
-		"+aaaa ../x 0 0 0 0", "+aaaa - x 0 0 0", "-AAAA", "-aa aa", "- aaaa", "+../aaaa - 0 0 0 0",
+		"",
+		"+",
+		"-",
+		"aaaa",
+		"+aaaa",
+		"+aaaa - 0 0 0",
+		"+aaaa - 0 0 0 0 ",
+		"+aaaa - 0 0 0 0 1",
+		"+AAAA - 0 0 0 0",
+		"+aaaa ../x 0 0 0 0",
+		"+aaaa - x 0 0 0",
+		"-AAAA",
+		"-aa aa",
+		"- aaaa",
+		"+../aaaa - 0 0 0 0",
 	};
 	struct issued_wish wish;
 
@@ -167,6 +182,7 @@ TEST(a_line_that_is_none_is_none)
 	ASSERT_EQ(issued_parse_line("-aaaa", &wish), '-');
 }
 
-TESTS(RUN(what_is_issued_is_there_for_the_next_one_and_what_was_removed_is_not), RUN(the_file_does_not_grow_for_ever),
-      RUN(the_oldest_is_forgotten_first), RUN(a_file_that_is_cut_or_garbled_anywhere_is_read_as_far_as_it_is_one),
+TESTS(RUN(what_is_issued_is_there_for_the_next_one_and_what_was_removed_is_not),
+      RUN(the_file_does_not_grow_for_ever), RUN(the_oldest_is_forgotten_first),
+      RUN(a_file_that_is_cut_or_garbled_anywhere_is_read_as_far_as_it_is_one),
       RUN(a_line_that_is_none_is_none))

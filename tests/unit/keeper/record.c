@@ -20,7 +20,10 @@ static struct record example(void)
 		.pid = 4321,
 		.pid_start = 987654321,
 		.created_ms = 1700000000000,
-		.own = {.memory_bytes = 1u << 28, .pids = 64, .cpu_milli = 500, .disk_bytes = UINT64_C(1) << 40},
+		.own = {.memory_bytes = 1u << 28,
+			.pids = 64,
+			.cpu_milli = 500,
+			.disk_bytes = UINT64_C(1) << 40},
 	};
 
 	memset(rec.id, 'z', SANDBOX_ID_MAX);
@@ -154,6 +157,6 @@ TEST(a_record_is_replaced_whole_and_leaves_no_temporary)
 	ASSERT_OK(rmdir(dir));
 }
 
-TESTS(RUN(a_record_comes_back_as_it_was), RUN(a_record_of_nobodys_sandbox_has_no_id), RUN(a_record_that_is_cut_anywhere_is_none),
-      RUN(a_record_with_anything_wrong_in_it_is_none), RUN(a_nul_byte_or_too_much_of_it_is_refused),
-      RUN(a_record_is_replaced_whole_and_leaves_no_temporary))
+TESTS(RUN(a_record_comes_back_as_it_was), RUN(a_record_of_nobodys_sandbox_has_no_id),
+      RUN(a_record_that_is_cut_anywhere_is_none), RUN(a_record_with_anything_wrong_in_it_is_none),
+      RUN(a_nul_byte_or_too_much_of_it_is_refused), RUN(a_record_is_replaced_whole_and_leaves_no_temporary))

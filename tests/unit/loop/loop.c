@@ -89,7 +89,7 @@ TEST(what_was_freed_never_calls_also_from_its_own_callback)
 	struct timer *last = timer_new(s.loop, on_time, &end);
 	timer_set(last, 60);
 	loop_run(s.loop);
-	ASSERT_EQ(s.calls, 1);          /* the byte is still there, and the timer was due */
+	ASSERT_EQ(s.calls, 1); /* the byte is still there, and the timer was due */
 	timer_free(last);
 	close(fds[0]);
 	close(fds[1]);
@@ -124,9 +124,11 @@ TEST(work_is_done_elsewhere_and_told_here)
 	struct job jobs[3] = {{.seen = &s}, {.seen = &s}, {.seen = &s}};
 
 	ASSERT_OK(loop_new(&s.loop, NULL));
-	for (int i = 0; i < 3; i++) loop_work(s.loop, work, on_worked, &jobs[i]);
+	for (int i = 0; i < 3; i++)
+		loop_work(s.loop, work, on_worked, &jobs[i]);
 	loop_run(s.loop);
-	for (int i = 0; i < 3; i++) ASSERT_EQ(jobs[i].worked, 1);
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(jobs[i].worked, 1);
 	loop_free(s.loop);
 }
 
@@ -179,5 +181,6 @@ TEST(an_error_is_told_until_somebody_takes_it)
 	loop_free(s.loop);
 }
 
-TESTS(RUN(an_error_is_told_until_somebody_takes_it), RUN(a_watch_tells_of_bytes_room_and_a_peer_that_left), RUN(what_was_freed_never_calls_also_from_its_own_callback),
-      RUN(work_is_done_elsewhere_and_told_here), RUN(later_is_not_now_and_signals_come_to_the_loop))
+TESTS(RUN(an_error_is_told_until_somebody_takes_it), RUN(a_watch_tells_of_bytes_room_and_a_peer_that_left),
+      RUN(what_was_freed_never_calls_also_from_its_own_callback), RUN(work_is_done_elsewhere_and_told_here),
+      RUN(later_is_not_now_and_signals_come_to_the_loop))

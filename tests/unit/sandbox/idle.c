@@ -114,5 +114,6 @@ TEST(those_that_are_not_watched_or_whose_time_is_none_are_never_due)
 	end();
 }
 
-TESTS(RUN(one_without_a_user_is_due_after_its_time_and_once), RUN(a_user_keeps_it_awake_and_its_leaving_begins_the_time_anew),
+TESTS(RUN(one_without_a_user_is_due_after_its_time_and_once),
+      RUN(a_user_keeps_it_awake_and_its_leaving_begins_the_time_anew),
       RUN(those_that_are_not_watched_or_whose_time_is_none_are_never_due))

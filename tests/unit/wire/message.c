@@ -17,8 +17,12 @@ static struct frame only_frame(const struct packet *p)
 TEST(a_message_with_every_kind_of_field_comes_back_as_it_was)
 {
 	const char *argv[] = {"sh", "-c", "", "\xff\xfe odd"};
-	struct msg_open_exec sent = {.flags = EXEC_STDIN, .uid = 1000, .timeout_ms = 1ull << 40, .window = 65536,
-	                             .cwd = wire_text_of("/workspace"), .argv = {.items = argv, .count = 4}};
+	struct msg_open_exec sent = {.flags = EXEC_STDIN,
+				     .uid = 1000,
+				     .timeout_ms = 1ull << 40,
+				     .window = 65536,
+				     .cwd = wire_text_of("/workspace"),
+				     .argv = {.items = argv, .count = 4}};
 	struct packet p = {.bytes = room, .room = sizeof room};
 	struct msg_open_exec got;
 	const uint8_t *at;
@@ -32,7 +36,8 @@ TEST(a_message_with_every_kind_of_field_comes_back_as_it_was)
 	ASSERT_STR(got.cwd.at, "/workspace");
 	ASSERT_EQ(got.argv.count, 4);
 	at = got.argv.packed;
-	for (int i = 0; i < 4; i++) ASSERT_STR(wire_list_next(&got.argv, &at, NULL), argv[i]);
+	for (int i = 0; i < 4; i++)
+		ASSERT_STR(wire_list_next(&got.argv, &at, NULL), argv[i]);
 	ASSERT_TRUE(wire_list_next(&got.argv, &at, NULL) == NULL);
 	ASSERT_EQ(got.env.count, 0);
 }
@@ -44,12 +49,12 @@ TEST(fields_that_an_older_writer_did_not_send_are_zero)
 
 	ASSERT_OK(msg_end_add(&p, 1, &sent));
 	struct frame f = only_frame(&p);
-	f.len = 1 + 4;          /* reason and code only */
+	f.len = 1 + 4; /* reason and code only */
 	ASSERT_OK(msg_end_parse(&f, &got));
 	ASSERT_EQ(got.code, 137);
 	ASSERT_EQ(got.signo, 0);
 	ASSERT_STR(got.text.at, "");
-	f.len = 3;              /* in the middle of a field */
+	f.len = 3; /* in the middle of a field */
 	ASSERT_EQ(msg_end_parse(&f, &got), -EPROTO);
 }
 
@@ -101,6 +106,7 @@ TEST(a_cut_packet_is_no_packet)
 	}
 }
 
-TESTS(RUN(a_message_with_every_kind_of_field_comes_back_as_it_was), RUN(fields_that_an_older_writer_did_not_send_are_zero),
-      RUN(a_text_with_a_nul_inside_is_refused), RUN(a_list_that_lies_about_its_count_is_refused),
-      RUN(a_full_packet_refuses_and_stays_as_it_was), RUN(a_cut_packet_is_no_packet))
+TESTS(RUN(a_message_with_every_kind_of_field_comes_back_as_it_was),
+      RUN(fields_that_an_older_writer_did_not_send_are_zero), RUN(a_text_with_a_nul_inside_is_refused),
+      RUN(a_list_that_lies_about_its_count_is_refused), RUN(a_full_packet_refuses_and_stays_as_it_was),
+      RUN(a_cut_packet_is_no_packet))
