@@ -22,8 +22,8 @@ struct program {
 
 /*
  * Empty environment, working directory "/", a session of its own; standard input and output are /dev/null,
- * standard error is ours, and so is the priority. 0 once the program really runs; -ENOENT when there is none of
- * that name.
+ * standard error is ours, and so is the priority. 0 once the program really runs; -ENOENT when there is none
+ * of that name.
  */
 int program_start(const struct program *p, pid_t *ret_pid, struct err *e);
 
@@ -46,9 +46,9 @@ void program_end(pid_t pid);
 void program_default_signals(void);
 
 /*
- * As setpriority(2), for this process and for its session: where the kernel schedules by sessions (autogroup),
- * nice values say only who goes first within one, and a new session weighs as much as any other. What we may
- * not have we do without.
+ * As setpriority(2), for this process and for its session: where the kernel schedules by sessions
+ * (autogroup), nice values say only who goes first within one, and a new session weighs as much as any other.
+ * What we may not have we do without.
  */
 void program_set_priority(int nice);
 

@@ -3,9 +3,9 @@
  * unpacker inside.
  *
  * The unpacker stages what comes and puts it in its place after the end mark of the archive. So a body that
- * is too large, that breaks off, or that is no archive leaves the old tree as it was: the unpacker is told, and
- * when we die ourselves it sees an archive without its end mark. The answer comes only when the unpacker has ended. Memory stays flat: what the unpacker does not take pauses the body, which
- * stops the client.
+ * is too large, that breaks off, or that is no archive leaves the old tree as it was: the unpacker is told,
+ * and when we die ourselves it sees an archive without its end mark. The answer comes only when the unpacker
+ * has ended. Memory stays flat: what the unpacker does not take pauses the body, which stops the client.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -130,7 +130,9 @@ void archive_break_off(struct archive_operation *op, int fd)
 	struct msg_reset m = {0};
 	struct agent_link *link = op->channel.link;
 
-	if (link) agent_link_sent(link, LINK_SEND(agent_link_wire(link), op->channel.number, reset, &m, &fd, 1));
+	if (link)
+		agent_link_sent(link,
+				LINK_SEND(agent_link_wire(link), op->channel.number, reset, &m, &fd, 1));
 	channel_close(&op->channel);
 	free(op);
 }

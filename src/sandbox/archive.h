@@ -28,8 +28,8 @@ int archive_unpack(struct agent_link *link, uint32_t uid, on_archive_end *on_end
 		   struct archive_operation **ret, int *ret_fd);
 
 /*
- * Before the end of what is written to FD, an unpacker's pipe: whatever it has got, also a whole archive, leaves the old tree as
- * it was. FD is still the caller's to close.
+ * Before the end of what is written to FD, an unpacker's pipe: whatever it has got, also a whole archive,
+ * leaves the old tree as it was. FD is still the caller's to close.
  */
 void archive_break_off(struct archive_operation *op, int fd);
 

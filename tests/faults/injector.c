@@ -206,7 +206,8 @@ static void answer_one(struct injector *j)
 	comm_of((pid_t)asked.pid, comm);
 	answer.id = asked.id;
 	error = judge(j, comm, asked.data.nr);
-	/* brk() knows no errors, but gives an address that is too low: libraries would take -ENOMEM for a high one. */
+	/* brk() knows no errors, but gives an address that is too low: libraries would take -ENOMEM for a
+	 * high one. */
 	answer.error = asked.data.nr == SYS_brk ? 0 : error;
 	answer.flags = error ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	(void)ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
