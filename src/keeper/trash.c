@@ -11,12 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #define DEPTH_MAX 32
 #define TRIES     3 /* rounds in which nothing goes, before that is told; or attempts to read a directory */
@@ -145,14 +143,6 @@ static void close_all(struct closing *first)
 	}
 }
 
-enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_NONE = 0, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
-
-static void set_priority(int tid, int nice, int io_class)
-{
-	(void)setpriority(PRIO_PROCESS, (id_t)tid, nice);
-	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, io_class << IOPRIO_CLASS_SHIFT);
-}
-
 static void *run(void *ctx)
 {
 	struct trash *t = ctx;
@@ -161,7 +151,7 @@ static void *run(void *ctx)
 
 	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
 	atomic_store(&t->tid, gettid());
-	set_priority(gettid(), 19, IOPRIO_CLASS_IDLE);
+	thread_set_lowest(gettid(), true);
 	pthread_mutex_lock(&t->lock);
 	while (!atomic_load(&t->ending)) {
 		if (!t->again) {
@@ -188,23 +178,15 @@ static void *run(void *ctx)
 int trash_new(int trash_fd, struct trash **ret, struct err *e)
 {
 	struct trash *t = mem_new(sizeof *t);
-	pthread_condattr_t attr;
-	sigset_t all, before;
 	int r;
 
 	t->fd = trash_fd;
 	t->again = t->busy = true;
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->wake, &attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&t->thread, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
+	thread_wake_init(&t->lock, &t->wake);
+	r = thread_start(&t->thread, run, t);
+	if (r < 0) {
 		free(t);
-		return err_set(e, -r, "start a thread");
+		return err_set(e, r, "start a thread");
 	}
 	*ret = t;
 	return 0;
@@ -264,13 +246,12 @@ void trash_put_all(struct trash *t, int dir_fd)
 struct trash *trash_free(struct trash *t, uint64_t ms)
 {
 	uint64_t until = clock_ms() + ms;
-	struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
 
 	if (!t) return NULL;
 	/* Now somebody waits for it. */
-	if (atomic_load(&t->tid)) set_priority(atomic_load(&t->tid), 0, IOPRIO_CLASS_NONE);
+	if (atomic_load(&t->tid)) thread_set_lowest(atomic_load(&t->tid), false);
 	pthread_mutex_lock(&t->lock);
-	while (t->busy && pthread_cond_timedwait(&t->wake, &t->lock, &at) == 0)
+	while (t->busy && thread_wait(&t->lock, &t->wake, until))
 		;
 	atomic_store(&t->ending, true);
 	pthread_cond_broadcast(&t->wake);
