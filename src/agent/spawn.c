@@ -16,6 +16,7 @@
 #include "agent/command.h"
 #include "agent/environment.h"
 #include "agent/view.h"
+#include "base/priority.h"
 
 /* The kernel's victim is a command, never the agent. */
 #define OOM_SCORE_COMMAND "500"
@@ -130,7 +131,7 @@ static int child(void *arg)
 
 	(void)setsid();
 	set_oom_score(OOM_SCORE_AGENT); /* our parent's: see spawn() */
-	(void)setpriority(PRIO_PROCESS, 0, 0); /* the agent's is the server's: see keeper/main.c */
+	(void)priority_set(0, 0);       /* the agent's is the server's: see keeper/main.c */
 	b->step = SPAWN_CGROUP;
 	enter_cgroups(b);
 	if (b->error) return 127;

@@ -15,12 +15,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/priority.h"
 #include "base/program.h"
 #include "config/config.h"
 #include "keeper/keeper.h"
 #include "loop/loop.h"
 
 #define PRIORITY (-5)
+#define SLICE_US 100
 
 /* Descriptors as `tombolo serve` numbers them; see cli/serve.c. */
 enum { LOCK_FD = 3, CONFIG_FD, SERVE_FD, FIRST_LISTEN_FD };
@@ -125,9 +127,10 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
 	program_raise_fd_limit();
-	/* Whoever serves all sandboxes goes before any of them. Front and agents inherit it, commands do not.
-	 */
+	/* Whoever serves all sandboxes goes before any of them, for a moment at a time. Front and agents
+	 * inherit it, commands do not. */
 	program_set_priority(PRIORITY);
+	(void)priority_set(PRIORITY, SLICE_US);
 	/* Most of them wait for the kernel most of the time. */
 	(void)setenv("UV_THREADPOOL_SIZE", "8", 1);
 	if (settle(&config, argv[1], &settings, &e) < 0) fail(&e);
