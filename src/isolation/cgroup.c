@@ -299,6 +299,14 @@ void cgroup_counters_open(struct cgroups *c, const char *id, int ret_fds[CGROUP_
 
 /* ---- the end ---- */
 
+void cgroup_hurry(struct cgroups *c, const char *id)
+{
+	int dir_fds[CGROUP_TREES];
+
+	if (dirs_open(c, id, dir_fds) == 0) c->backend->hurry(dir_fds);
+	dirs_close(dir_fds);
+}
+
 /* A pid of 0 is a process of a pid namespace that is not ours: not visible, so not ours to kill. */
 static void processes_kill(int dir_fd)
 {

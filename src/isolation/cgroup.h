@@ -87,6 +87,13 @@ void cgroup_counters_open(struct cgroups *c, const char *id, int ret_fds[CGROUP_
 int cgroup_usage(struct cgroups *c, const char *id, struct usage *ret);
 
 /*
+ * The sandbox was killed: lifts its quota of processor time and lets it go before the others. Hundreds of
+ * processes that die on a sixteenth of a processor take seconds, and whoever deletes a sandbox waits for
+ * them. May block; any thread.
+ */
+void cgroup_hurry(struct cgroups *c, const char *id);
+
+/*
  * Kills what still is inside (children first) and removes it. 0 when it is gone (or never was); -EBUSY when
  * processes take their time: call again. Thaws first: on v1 a frozen process does not die.
  */

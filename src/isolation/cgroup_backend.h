@@ -34,6 +34,8 @@ struct cgroup_backend {
 	void (*favour)(const int dir_fds[CGROUP_TREES]);
 	/* See cgroups_agents_home(). */
 	int (*agents_home)(const struct cgroups *c, struct err *e);
+	/* Its processes are dying, and the quota shall not hold that up. */
+	void (*hurry)(const int dir_fds[CGROUP_TREES]);
 	int (*delegate)(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e);
 	void (*usage)(const int dir_fds[CGROUP_TREES], struct usage *ret);
 	/* See cgroup_counters_open(): which tree, and the file in it. */
@@ -65,6 +67,8 @@ int cgroup_give(int dir_fd, const char *const *files, uint32_t owner, struct err
 
 /* Calls EACH for each directory below DIR_FD, which stays open. */
 int cgroup_children(int dir_fd, void (*each)(int dir_fd, const char *name, void *ctx), void *ctx);
+
+#define CGROUP_HURRY 10 /* times the weight of an ordinary group */
 
 /* CFS period we use, and the quota in it; 0 when the limit is none. */
 #define CGROUP_CPU_PERIOD_US 100000u

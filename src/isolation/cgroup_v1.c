@@ -82,6 +82,12 @@ static int v1_agents_home(const struct cgroups *c, struct err *e)
 	return fd < 0 ? err_set(e, -errno, "open '%s'", path) : fd;
 }
 
+static void v1_hurry(const int dir_fds[CGROUP_TREES])
+{
+	(void)cgroup_write_text(dir_fds[CPU], "cpu.cfs_quota_us", "-1", NULL);
+	(void)cgroup_write(dir_fds[CPU], "cpu.shares", CGROUP_HURRY * SHARES_OF_ONE, NULL);
+}
+
 static int v1_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
 {
 	static const char *const files[] = {"cgroup.procs", "tasks", NULL};
@@ -120,6 +126,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.enable = v1_enable,
 	.limit = v1_limit,
 	.favour = v1_favour,
+	.hurry = v1_hurry,
 	.agents_home = v1_agents_home,
 	.delegate = v1_delegate,
 	.usage = v1_usage,

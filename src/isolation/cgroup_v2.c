@@ -17,6 +17,8 @@
 #include "base/mem.h"
 #include "isolation/cgroup_backend.h"
 
+#define WEIGHT_OF_ONE 100
+
 static const char *const controllers[] = {"memory", "pids", "cpu"};
 
 /* Whether WORD is one of the words of TEXT. */
@@ -120,6 +122,12 @@ static int v2_agents_home(const struct cgroups *c, struct err *e)
 	return fd < 0 ? err_set(e, -errno, "open /dev/null") : fd;
 }
 
+static void v2_hurry(const int dir_fds[CGROUP_TREES])
+{
+	(void)cgroup_write_text(dir_fds[0], "cpu.max", "max", NULL);
+	(void)cgroup_write(dir_fds[0], "cpu.weight", CGROUP_HURRY * WEIGHT_OF_ONE, NULL);
+}
+
 static int v2_delegate(const int dir_fds[CGROUP_TREES], uint32_t owner, int ret_fds[3], struct err *e)
 {
 	/* What the kernel's manual names for delegation; the limits stay ours. */
@@ -147,6 +155,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.enable = v2_enable,
 	.limit = v2_limit,
 	.favour = v2_favour,
+	.hurry = v2_hurry,
 	.agents_home = v2_agents_home,
 	.delegate = v2_delegate,
 	.usage = v2_usage,

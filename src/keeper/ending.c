@@ -20,6 +20,8 @@
 #include "keeper/trash.h"
 #include "loop/loop.h"
 
+#define DEATH_MS       10   /* an agent with little in its sandbox is dead by then */
+#define PATIENCE_MS    1500 /* of whoever asked for the end */
 #define CLEAR_RETRY_MS 10
 #define CLEAR_TRIES    500
 
@@ -170,6 +172,47 @@ static void on_cleared(void *ctx)
 	keeper_changed(k);
 }
 
+/* ---- a death that takes its time ---- */
+
+/* A process is frozen, or in the kernel's hands: nothing more is done in the sandbox, and the rest follows.
+ */
+static void on_impatience(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	log_event(LOG_WARN, "sandbox_dies_slowly", "id", s->record.id, NULL);
+	s->slow = true;
+	if (s->keeps_tree) return;
+	if (!s->silent) tell_end(s);
+	s->silent = true;
+}
+
+/* On a work thread. */
+static void hurry(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	cgroup_hurry(s->keeper->cgroups, s->record.run);
+}
+
+static void on_hurried(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working--;
+	if (!s->dead) sandbox_set_timer(s, on_impatience, PATIENCE_MS);
+	ending_advance(s);
+}
+
+/* The agent's death waits for those of all its processes. */
+static void on_slow_death(void *ctx)
+{
+	struct sandbox *s = ctx;
+
+	s->working++;
+	loop_work(s->keeper->loop, hurry, on_hurried, s);
+}
+
 /* ---- who ends it ---- */
 
 void ending_begin(struct sandbox *s, enum gone_why why, const char *text)
@@ -182,7 +225,10 @@ void ending_begin(struct sandbox *s, enum gone_why why, const char *text)
 	sandbox_clear_timer(s);
 	sandbox_become(s, SANDBOX_DYING);
 	if (s->bond_watch) watch_want(s->bond_watch, 0);
-	if (!s->dead) process_kill(s->pidfd);
+	if (!s->dead) {
+		process_kill(s->pidfd);
+		if (s->limits.phase == LIMITS_MADE) sandbox_set_timer(s, on_slow_death, DEATH_MS);
+	}
 	ending_advance(s);
 	keeper_changed(s->keeper);
 }

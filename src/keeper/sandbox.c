@@ -32,7 +32,7 @@ void sandbox_clear_timer(struct sandbox *s)
 
 void sandbox_init(struct sandbox *s)
 {
-	s->has_slot = s->silent = s->wakes = false;
+	s->has_slot = s->slow = s->silent = s->wakes = false;
 	s->again = NULL;
 	s->clear_tries = 0;
 	s->slot = (struct slot){.kit = SLOT_KIT_EMPTY, .data_tree_fd = -1, .disk_fd = -1};

@@ -73,6 +73,7 @@ struct sandbox {
 
 	/* The end. */
 	bool dead;       /* the agent is reaped, or there never was one */
+	bool slow;       /* in dying: nobody waits for it any more */
 	bool silent;     /* the front has its answer already: no `gone` */
 	bool keeps_tree; /* ASLEEP is next, not the end */
 	bool wakes;      /* on its way up from there */

@@ -162,7 +162,8 @@ void wishes_remove(struct keeper *k, const struct wire_text *id)
 	case SANDBOX_CLEARING:
 		if (s->again) front_refused(k->front, id->at, REFUSED_BACKEND, e.text);
 		s->again = NULL;
-		s->silent = false;
+		s->silent = s->slow;
+		if (s->slow) front_gone(k->front, id->at, GONE_REMOVED, "");
 		return;
 	}
 }

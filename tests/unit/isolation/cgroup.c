@@ -251,6 +251,27 @@ TEST(a_removal_that_was_cut_short_leaves_no_limit)
 }
 
 /* A v2 tree is mounted on most v1 hosts, without controllers: enough for all but the limits. */
+TEST(who_dies_is_held_back_by_no_quota)
+{
+	const struct limits limits = {.cpu_milli = 100};
+	auto_close int dir_fd = -1;
+	int fds[3];
+	bool v1;
+
+	NEEDS_CGROUPS();
+	v1 = cgroups_version(cgroups) == 1;
+	make("dying", &limits, fds);
+	dir_fd = openat(cgroups->tree_fds[v1 ? 2 : 0], "dying", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_EQ(cgroup_read(dir_fd, v1 ? "cpu.cfs_quota_us" : "cpu.max", NULL), 10000);
+	cgroup_hurry(cgroups, "dying");
+	ASSERT_TRUE(cgroup_read(dir_fd, v1 ? "cpu.cfs_quota_us" : "cpu.max", NULL) != 10000);
+	ASSERT_EQ(cgroup_read(dir_fd, v1 ? "cpu.shares" : "cpu.weight", NULL),
+		  CGROUP_HURRY * (v1 ? 1024 : 100));
+	fds_close(fds);
+	remove_patiently("dying");
+	cgroup_hurry(cgroups, "dying"); /* gone is gone */
+}
+
 TEST(version_2_attaches_delegates_and_kills)
 {
 	/* Static: a check that fails leaves `cgroups` pointing here. */
@@ -309,6 +330,7 @@ int main(void)
 		RUN(too_much_memory_kills_and_is_counted),
 		RUN(the_sweep_tells_each_sandbox_once_and_not_the_agents),
 		RUN(a_removal_that_was_cut_short_leaves_no_limit),
+		RUN(who_dies_is_held_back_by_no_quota),
 		RUN(version_2_attaches_delegates_and_kills),
 		RUN(a_cpu_limit_is_a_share_of_time_unless_it_is_all),
 	};
