@@ -15,6 +15,7 @@
 #include "isolation/quota.h"
 #include "keeper/ahead.h"
 #include "keeper/blocks.h"
+#include "keeper/du.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/issued.h"
@@ -190,6 +191,7 @@ static int open_parts(struct keeper *k, struct err *e)
 	if (r == 0) r = trash_new(k->state.trash_fd, &k->trash, e);
 	if (r == 0) r = quota_open(k->settings->disk_quota, k->state.images_fd, &k->quota, e);
 	if (r == 0) tell_quota(k->quota);
+	if (r == 0 && !quota_is_enforced(k->quota)) r = du_new(k->state.sandboxes_fd, &k->du, e);
 	if (r == 0) r = issued_open(k->state.dir_fd, &k->issued, e);
 	k->lost = lost_new();
 	k->syncing = syncing_new(k->loop);
@@ -247,6 +249,7 @@ void keeper_end(struct keeper *k)
 {
 	ahead_free(k->ahead);
 	parking_free(k->parking);
+	du_free(k->du);
 	if (k->keep) return;
 	slots_free(k->slots);
 	trash_put_all(k->trash, k->state.spare_fd);

@@ -23,7 +23,7 @@
  *   front, line, population     what the front is told; who waits; which sandboxes there are
  *   sandbox                     what one holds
  *   parts                       what all of the above share
- *   parking, slots, syncing, issued
+ *   parking, slots, syncing, issued, du
  *   zygote, process, blocks, record, state, trash, lost, admission
  *
  * The last two lines are supplies and stores that know of no sandbox. What has to go up is an event that the

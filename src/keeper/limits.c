@@ -9,6 +9,7 @@
 #include "isolation/cgroup.h"
 #include "isolation/instance.h"
 #include "isolation/quota.h"
+#include "keeper/du.h"
 #include "keeper/ending.h"
 #include "keeper/front.h"
 #include "keeper/parts.h"
@@ -187,8 +188,9 @@ void limits_idle(struct sandbox *s)
 
 static uint64_t disk_used(const struct sandbox *s)
 {
-	auto_close int dir_fd = sandbox_open_dir(s);
+	auto_close int dir_fd = s->keeper->du ? -1 : sandbox_open_dir(s);
 
+	if (s->keeper->du) return du_bytes(s->keeper->du, s->record.run);
 	return dir_fd < 0 ? 0 : quota_used(s->keeper->quota, dir_fd);
 }
 

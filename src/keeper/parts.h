@@ -17,6 +17,7 @@
 struct ahead;
 struct blocks;
 struct cgroups;
+struct du;
 struct front;
 struct issued;
 struct loop;
@@ -83,6 +84,7 @@ struct keeper {
 	struct quota *quota;
 	struct blocks *blocks;
 	struct trash *trash;
+	struct du *du; /* NULL: the quota counts by itself */
 	struct parking *parking;
 	struct slots *slots;
 	struct front *front;
