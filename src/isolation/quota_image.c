@@ -8,11 +8,12 @@
  * There is no journal: what a sandbox has not written when its host crashes is lost anyway, and an image that
  * is used again after that (sleep-after) is mended first. The loop device reads and writes the file without
  * the page cache where it can; otherwise each page would be there twice, and once too often. Freed blocks are
- * given back to the host (discard).
+ * given back to the host (discard). A file that takes another one's place is not written at once for that
+ * (noauto_da_alloc): it would only be for the crash that we do not fear, and each such write is waited for.
  *
  * At the end of a sandbox the kernel would write out what is not on disk yet, for a file that is deleted
- * next: quota_drop() shuts the file system down first. A keeper that took the sandbox over mounts the same device
- * once more for that (quota_hold()), which gives the same file system.
+ * next: quota_drop() shuts the file system down first. A keeper that took the sandbox over mounts the same
+ * device once more for that (quota_hold()), which gives the same file system.
  *
  * Trust: the sandbox reaches the file system, never the device or the file.
  */
@@ -257,6 +258,7 @@ static int fs_open(const char *device, struct err *e)
 	if (fsconfig(fd, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
+	    fsconfig(fd, FSCONFIG_SET_FLAG, "noauto_da_alloc", NULL, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return err_set(e, -errno, "mount a disk image");
 	return take_fd(&fd);
