@@ -9,11 +9,22 @@
 
 #define CODE_KILLED (128 + SIGKILL)
 
+/*
+ * Each of the kernel's kills explains one end. The kernel takes the largest process, so whoever dies beyond
+ * that number can only be one that was meant if it is larger than the last one we thought was.
+ */
+static struct {
+	uint64_t kills;
+	uint64_t size; /* of the last one */
+} explained;
+
 void cause_begin(struct cause *c, const struct tree *t)
 {
 	*c = (struct cause){.reason = END_EXITED,
 			    .oom_before = limits_oom_kills(),
 			    .refused_before = tree_forks_refused(t)};
+	/* Of these, and of a count that began anew, nobody who starts now dies. */
+	if (c->oom_before != explained.kills) explained.kills = c->oom_before, explained.size = 0;
 }
 
 static uint32_t risen(uint64_t before, uint64_t now)
@@ -41,12 +52,21 @@ static bool disk_is_full(uint64_t *ret_size)
 	       (fs.f_files && !fs.f_ffree);
 }
 
-void cause_find(struct cause *c, const struct tree *t, int code, bool killed_by_us)
+static bool kernel_meant(uint64_t kills, uint64_t size)
+{
+	if (explained.kills < kills) explained.kills++;
+	else if (size <= explained.size) return false;
+	explained.size = size;
+	return true;
+}
+
+void cause_find(struct cause *c, const struct tree *t, int code, uint64_t max_memory, bool killed_by_us)
 {
 	if (!code) return;
 	c->oom_kills = risen(c->oom_before, limits_oom_kills());
 	c->forks_refused = risen(c->refused_before, tree_forks_refused(t));
-	if (c->oom_kills && code == CODE_KILLED && !killed_by_us) {
+	if (c->oom_kills && code == CODE_KILLED && !killed_by_us &&
+	    kernel_meant(c->oom_before + c->oom_kills, max_memory)) {
 		c->reason = END_OOM;
 		c->limit = limits_memory();
 	} else if (c->forks_refused) {

@@ -10,8 +10,8 @@
  * failed disk    it failed, and no block or no inode is free at its end
  *
  * Memory is counted for the whole sandbox: when two commands of one sandbox die of SIGKILL in the same
- * moment, one by the kernel and one by somebody's `kill -9`, both are told as oom. Forks are counted for each
- * command on v1, for the whole sandbox on v2.
+ * moment, one by the kernel and one by somebody's `kill -9`, the larger one is told as oom. Forks are counted
+ * for each command on v1, for the whole sandbox on v2.
  */
 #pragma once
 
@@ -32,5 +32,6 @@ struct cause {
 
 void cause_begin(struct cause *c, const struct tree *t);
 
-/* CODE as in the end of a process. KILLED_BY_US: a SIGKILL of ours went to it. */
-void cause_find(struct cause *c, const struct tree *t, int code, bool killed_by_us);
+/* CODE as in the end of a process, MAX_MEMORY its largest resident size in bytes. KILLED_BY_US: a SIGKILL of
+ * ours went to it. */
+void cause_find(struct cause *c, const struct tree *t, int code, uint64_t max_memory, bool killed_by_us);

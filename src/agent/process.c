@@ -91,19 +91,27 @@ static void settle(struct process *p)
 	processes_forgetting_due();
 }
 
+/* Whether the tree is empty. On v2 its leaf has counted those, too, that we reap late or never. */
+static bool leave_tree(struct process *p)
+{
+	if (p->had_orphans && !p->facts.ended) p->cpu_us = MAX(p->cpu_us, tree_cpu_us(&p->tree));
+	return tree_remove(&p->tree);
+}
+
 static void end(struct process *p)
 {
 	struct process_client *client = take_ptr(p->client);
 
 	timer_stop(&p->drain);
 	if (p->force == FORCE_NONE) timer_stop(&p->deadline);
+	p->facts.left_running = leave_tree(p) ? 0 : tree_count(&p->tree);
+	p->facts.cpu_ms = p->cpu_us / 1000;
 	p->facts.ended = true;
 	p->facts.ended_ms = clock_wall_ms();
 	p->facts.duration_ms = clock_ms() - p->started_at;
 	p->facts.bytes = p->log.total;
 	/* A terminal that was hung up takes no keys, and says so by an error. */
 	p->facts.bytes_lost |= p->in.lost && p->facts.kind != KIND_TERMINAL;
-	p->facts.left_running = tree_remove(&p->tree) ? 0 : tree_count(&p->tree);
 	if (client) client->on_end(client, p);
 	if (p->facts.kind == KIND_TERMINAL) process_pipes_close(p);
 	process_input_end(p);
@@ -153,9 +161,9 @@ void process_check_end(struct process *p)
 {
 	uint64_t wait_ms;
 
-	if (!p->reaped || p->facts.ended) return;
+	if (!p->reaped || p->mourned || p->facts.ended) return;
 	/* A tree that is being ended by force is waited for: "timed out" shall mean that nothing is left. */
-	if (p->force != FORCE_NONE && p->force != FORCE_GAVE_UP && !tree_remove(&p->tree)) return;
+	if (p->force != FORCE_NONE && p->force != FORCE_GAVE_UP && !leave_tree(p)) return;
 	if (p->background) {
 		if (has_settled(p)) end(p);
 		return;
@@ -204,7 +212,7 @@ static void on_deadline(struct timer *t)
 		return;
 	case FORCE_SOFT: kill_hard(p); return;
 	case FORCE_HARD:
-		if (tree_remove(&p->tree)) break;
+		if (leave_tree(p)) break;
 		if (clock_ms() < p->hard_until) {
 			kill_hard(p);
 			return;
@@ -253,27 +261,33 @@ void process_hang_up(struct process *p)
 
 /* ---- the leader's death ---- */
 
-static void note_status(struct process *p, int status, const struct rusage *use)
+static void note_use(struct process *p, const struct rusage *use)
+{
+	p->cpu_us += (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000000 +
+		     (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
+	p->facts.max_memory = MAX(p->facts.max_memory, (uint64_t)use->ru_maxrss * 1024);
+}
+
+static void note_death(struct process *p, int status, const struct rusage *use)
 {
 	struct process_facts *f = &p->facts;
 
+	p->reaped = p->mourned = true;
 	f->signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	f->code = f->signo ? 128 + f->signo : WEXITSTATUS(status);
 	f->cancelled = p->cancel_signo && f->signo == p->cancel_signo;
-	f->cpu_ms = (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000 +
-		    (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1000;
-	f->max_memory = (uint64_t)use->ru_maxrss * 1024;
-	cause_find(&f->cause, &p->tree, f->code, p->force == FORCE_HARD || p->cancel_signo == SIGKILL);
+	note_use(p, use);
 }
 
-static void on_leader_died(struct process *p, int status, const struct rusage *use)
+static void on_leader_died(struct process *p)
 {
 	uint64_t now = clock_ms();
 
-	p->reaped = true;
+	p->mourned = false;
 	p->quiet_from = now;
 	p->drain_until = now + DRAIN_MS;
-	note_status(p, status, use);
+	cause_find(&p->facts.cause, &p->tree, p->facts.code, p->facts.max_memory,
+		   p->force == FORCE_HARD || p->cancel_signo == SIGKILL);
 	/* Before anybody can hear of the end: the next command shall find what this one left. */
 	p->session_run = session_run_end(p->session_run,
 					 !p->facts.signo && !p->facts.timed_out && p->force == FORCE_NONE);
@@ -290,23 +304,68 @@ static struct process *process_of_leader(pid_t pid)
 	return NULL;
 }
 
-void processes_reap(void)
+/* An orphan is ours to reap, and was somebody's: a command and what it starts are a session of their own. */
+static struct process *process_of_orphan(pid_t pid)
 {
+	pid_t session = getsid(pid);
+
+	for (struct process *p = processes_all(); p; p = p->next) {
+		if (!p->facts.ended && p->facts.pid == session) return p;
+	}
+	return NULL;
+}
+
+static void reap(pid_t pid)
+{
+	struct process *p = process_of_leader(pid), *parent = p ? NULL : process_of_orphan(pid);
 	struct rusage use;
 	int status;
+
+	if (wait4(pid, &status, WNOHANG, &use) != pid) return;
+	if (p) note_death(p, status, &use);
+	if (!parent) return;
+	parent->had_orphans = true;
+	note_use(parent, &use);
+}
+
+/* 0: none. It stays, for reap(): of who is reaped nobody knows whose he was. */
+static pid_t next_of_the_dead(void)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? 0 : info.si_pid;
+}
+
+/* Largest first: see cause.c. */
+static struct process *next_of_the_mourned(void)
+{
+	struct process *largest = NULL;
+
+	for (struct process *p = processes_all(); p; p = p->next) {
+		if (p->mourned && (!largest || p->facts.max_memory > largest->facts.max_memory)) largest = p;
+	}
+	return largest;
+}
+
+void processes_reap(pid_t named)
+{
+	struct process *dead;
 	pid_t pid;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &use)) > 0) {
-		struct process *p = process_of_leader(pid);
-
-		if (p) on_leader_died(p, status, &use);
-	}
+	/* A leader that the signal names is reaped without a look at it: a short command's death costs two
+	 * calls. */
+	if (process_of_leader(named)) reap(named);
+	while ((pid = next_of_the_dead()) > 0)
+		reap(pid);
+	/* After the orphans, whose use is theirs. */
+	while ((dead = next_of_the_mourned()))
+		on_leader_died(dead);
 	/* Any of the dead may have been the last of a tree whose leader is long gone. */
 	for (struct process *p = processes_all(), *next; p; p = next) {
 		next = p->next;
 		if (!p->reaped) continue;
 		if (p->background && !p->facts.ended) process_check_end(p);
-		if (!p->tree.seq || !tree_remove(&p->tree)) continue;
+		if (!p->tree.seq || !leave_tree(p)) continue;
 		if (p->facts.ended) settle(p);
 		else process_check_end(p);
 	}

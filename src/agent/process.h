@@ -163,8 +163,8 @@ void process_retire(struct process *p);
 struct process *process_first(void);
 struct process *process_next(struct process *p);
 
-/* For the reactor: children may have died. */
-void processes_reap(void);
+/* For the reactor: children have died, among them (if it was not reaped before) NAMED. */
+void processes_reap(pid_t named);
 
 /* At the end of the reactor's turn: forgets the oldest ended ones beyond ..._KEPT. Pointers to them end
  * here. */

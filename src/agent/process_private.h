@@ -32,6 +32,9 @@ struct process {
 	bool retired;    /* not found any more, and not kept */
 	uint64_t look_again_ms; /* in the background: see has_settled() */
 	bool reaped;
+	bool mourned;     /* and nothing has been done about it yet */
+	bool had_orphans; /* that we reaped before the end */
+	uint64_t cpu_us;
 	enum force force;
 	int cancel_signo;
 	uint32_t grace_ms;

@@ -17,7 +17,7 @@
 static struct {
 	int epoll_fd;
 	struct watch children;
-	void (*on_children)(void);
+	void (*on_children)(pid_t named);
 	void (*on_turn)(void);
 	struct timer *timers; /* sorted: the next one first */
 	struct watch *refused; /* those that are insisted on */
@@ -147,15 +147,15 @@ static int sleep_ms(void)
 
 static void on_sigchld(struct watch *w, uint32_t events)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo info = {0};
 
 	(void)events;
 	/* Of a signal that is already pending no second one is queued: one read takes all there is. */
 	(void)!read(w->fd, &info, sizeof info);
-	reactor.on_children();
+	reactor.on_children((pid_t)info.ssi_pid);
 }
 
-int reactor_open(void (*on_children)(void))
+int reactor_open(void (*on_children)(pid_t named))
 {
 	sigset_t all, chld;
 

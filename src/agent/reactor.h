@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct reactor;
 
@@ -28,9 +29,9 @@ struct timer {
 
 #define WATCH_NONE ((struct watch){.fd = -1})
 
-/* Blocks every signal; ON_CHILDREN is called when children may have died. One reactor a process. 0 or -errno.
- */
-int reactor_open(void (*on_children)(void));
+/* Blocks every signal; ON_CHILDREN is called when children have died, with the first of them (0: not known).
+ * One reactor a process. 0 or -errno. */
+int reactor_open(void (*on_children)(pid_t named));
 
 /* ON_TURN runs after each batch of events, before the next sleep: the place to flush what the batch produced.
  */

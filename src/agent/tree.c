@@ -118,6 +118,17 @@ uint64_t tree_forks_refused(const struct tree *t)
 	return limits_number(text, "max");
 }
 
+uint64_t tree_cpu_us(const struct tree *t)
+{
+	char text[256];
+
+	/* v1 has no processor time in the hierarchy of the leaves. */
+	if (!t->seq || t->count_fd >= 0) return 0;
+	return fd_read_file(limits_dir(), leaf_file(t, "cpu.stat").text, text, sizeof text) > 0
+		       ? limits_number(text, "usage_usec")
+		       : 0;
+}
+
 /* ---- who is in it ---- */
 
 /* Calls kill(SIGNO) for each process of the tree (0 only counts them), or of its part that is in process

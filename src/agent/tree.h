@@ -41,5 +41,8 @@ bool tree_group_is_gone(const struct tree *t);
 /* Forks that were refused because of the limit, since the leaf was made; on v2 in the whole sandbox. */
 uint64_t tree_forks_refused(const struct tree *t);
 
+/* Processor time of all that ever were in it; 0: not known (v1). */
+uint64_t tree_cpu_us(const struct tree *t);
+
 unsigned tree_count(const struct tree *t);         /* live processes in it */
 void tree_signal(const struct tree *t, int signo); /* to each of them, once */

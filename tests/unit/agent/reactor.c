@@ -15,7 +15,10 @@ static struct watch first, second;
 static struct timer timer;
 static int refused_fd, pipe_fds[2];
 
-static void on_nothing(void) {}
+static void on_nothing(pid_t named)
+{
+	(void)named;
+}
 
 static void on_first(struct watch *w, uint32_t events)
 {
