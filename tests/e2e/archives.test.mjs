@@ -264,6 +264,7 @@ describe('archives', { skip }, () => {
 			more();
 		});
 		assert.equal(answer.status, 502, answer.text);
+		assert.match(JSON.parse(answer.text).error, /No space left on device/);
 		assert.equal(await out(id, 'ls -A /workspace; cat /workspace/f'), 'f\ngood\n');
 	});
 

@@ -1,9 +1,11 @@
 // What a sandbox may use, and what it sees of that: field cases of the group "Limits, OOM, argv, host view", and disks.
 import assert from 'node:assert/strict';
-import { statfsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { assertError, call, eventually, exec, newId, sh, startExec } from './lib/client.mjs';
-import { programs, Server } from './lib/server.mjs';
+import { programs, scratchDir, Server, tree } from './lib/server.mjs';
 
 let server, url;
 
@@ -172,6 +174,42 @@ test('C043 a hog is killed, not slowed down for ever', async (t) => {
 	assert.ok(performance.now() - start < 20000);
 });
 
+const availableMiB = () => Number(/MemAvailable:\s+(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))[1]) >> 10;
+
+test('C044 what the host has no room for is refused; what runs is left alone', async () => {
+	const host = await Server.start({ flags: ['--memory-reserve', `${availableMiB() - 1024}MiB`, '--max-sandboxes', '100'] });
+	const jobs = [];
+	let refused;
+	for (let i = 0; i < 80 && !refused; i++) {
+		const id = newId();
+		const job = startExec(host.url, id, ['python3', '-c', 'import os, time\nx = bytearray(100 << 20)\nprint("full", flush=True)\nwhile not os.path.exists("go"): time.sleep(0.05)\nprint("whole")']);
+		await job.begun;
+		if (job.status === 200) {
+			await job.saw('full');
+			jobs.push({ id, job });
+		} else refused = job;
+	}
+	assert.ok(jobs.length > 0, 'there was room for one');
+	assert.equal(refused?.status, 503, 'and none for eighty');
+	for (const { id, job } of jobs) {
+		assert.equal((await call(`${host.url}/v1/sandbox/${id}/file/workspace/go`, 'PUT', { body: '' })).status, 200);
+		await job.done;
+		assert.equal(job.exit.reason, 'exited');
+		assert.match(Buffer.concat(job.stdout).toString(), /whole/);
+	}
+	await host.stop();
+});
+
+test('C045 a host without usable control groups is told which, and nothing is served without limits', async () => {
+	const hide = ['unshare', '-m', 'sh', '-c', 'umount -R -l /sys/fs/cgroup && exec "$@"', 'sh'];
+	await assert.rejects(async () => (await Server.start({ under: hide })).kill(), /no usable cgroups: v2: not mounted; v1: the pids controller is mounted nowhere/);
+	const box = newId();
+	await sh(url, box, 'true');
+	const { limits } = await inspect(box);
+	assert.ok(limits.memory_bytes > 0 && limits.pids > 0 && limits.cpu_milli > 0);
+	await remove(box);
+});
+
 test('C046 processes are counted for each sandbox', async (t) => {
 	const [full, other] = [await limited(t, { pids: 64 }), await limited(t, { pids: 160 })];
 	await sh(url, full, 'for i in $(seq 100); do sleep 30 & done', { timeout_ms: 20000 });
@@ -189,6 +227,37 @@ test('C047 arguments up to the limits of the kernel, and its own word beyond', a
 	assert.ok(!beyond.exit || beyond.code !== 0, 'it did not run');
 	assert.match(JSON.stringify(beyond.json ?? beyond.error ?? beyond.stderr.toString()), /too long/i);
 	await remove(box);
+});
+
+test('C048 a build inside does what it does outside; the ratio of their times is printed', async (t) => {
+	if (!existsSync('/usr/bin/gcc')) return t.skip('no gcc in /usr');
+	const box = await limited(t, {});
+	const build = `for i in $(seq 12); do
+	printf '#include <stdio.h>\\n#include <stdlib.h>\\n#include <string.h>\\nint f%d(int x) { printf("%%d", x); return x + %d; }\\n' $i $i > f$i.c; gcc -O2 -c f$i.c; done
+ar rc lib.a f?.o f??.o; for i in $(seq 500); do echo $i > small$i; done; cat small* | wc -c; nm lib.a | grep -c ' T f'; rm small*`;
+	const outside = scratchDir('build');
+	t.after(() => rmSync(outside, { recursive: true }));
+	const times = { inside: [], outside: [] }, expected = '1892\n12\n';
+	for (let i = 0; i < 3; i++) {
+		let begin = performance.now();
+		assert.equal(execFileSync('sh', ['-c', build], { cwd: outside, encoding: 'utf8' }), expected);
+		times.outside.push(performance.now() - begin);
+		begin = performance.now();
+		const run = await sh(url, box, build);
+		assert.equal(run.out, expected, run.err);
+		times.inside.push(performance.now() - begin);
+	}
+	t.diagnostic(`measured: ${(Math.min(...times.inside) / Math.min(...times.outside)).toFixed(2)} times as long inside`);
+	return undefined;
+});
+
+test('C049 headless Chromium opens a page', async (t) => {
+	if (!existsSync('/usr/lib/chromium/chromium')) return t.skip('no chromium in /usr');
+	const box = await limited(t, { memory_mb: 1024, pids: 512 });
+	await put(box, 'page.html', '<body><script>document.body.append("made " + 6 * 7)</script></body>');
+	const run = await sh(url, box, '/usr/lib/chromium/chromium --headless --no-sandbox --disable-gpu --dump-dom file:///workspace/page.html', { timeout_ms: 60000 });
+	assert.match(run.out, /made 42/, run.err);
+	return undefined;
 });
 
 test('C049 shared memory and worker pools work', async (t) => {
@@ -214,7 +283,7 @@ test('C130 a full disk: an error inside, the host untouched, and room again afte
 	}
 	await sh(url, box, 'dd if=/dev/zero of=/workspace/x bs=1M count=1000 2>/dev/null; dd if=/dev/zero of=/workspace/y bs=4k count=1000 2>/dev/null');
 	const refused = await put(box, 'z', Buffer.alloc(8 << 20));
-	assert.ok(refused.status >= 500, refused.text);
+	assert.equal(refused.status, 502, refused.text);
 	assert.match(refused.json.error, /No space left/);
 	assert.equal((await sh(url, box, 'ls /workspace')).out, 'x\ny\n', 'nothing of what did not fit stays');
 	assert.ok(before - free() < 300 << 20, `the host lost ${(before - free()) >> 20} MiB`);
@@ -252,4 +321,103 @@ test('a sandbox with much unwritten data goes away at once, and its disk with it
 	const start = performance.now();
 	assert.equal((await remove(box)).status, 204);
 	assert.ok(performance.now() - start < 2000, `the removal took ${Math.round(performance.now() - start)} ms`);
+});
+
+test('without an enforced limit the use of the disk is counted all the same, and who passes it is named in the log', async () => {
+	const soft = await Server.start({ flags: ['--disk-quota', 'off'] });
+	const { id } = (await call(`${soft.url}/v1/sandbox`, 'POST', { body: JSON.stringify({ limits: { disk_mb: 64 } }), headers: json })).json;
+	const look = async () => (await call(`${soft.url}/v1/sandbox/${id}`)).json;
+	await sh(soft.url, id, 'dd if=/dev/zero of=/workspace/x bs=1M count=10 2>/dev/null; mkdir -p a/b/c; echo x > a/b/c/d');
+	await eventually(async () => (await look()).usage.disk_bytes >= 10 << 20, 'ten MiB are seen', 30000);
+	assert.ok((await look()).usage.disk_bytes < 12 << 20);
+	assert.equal((await look()).limits.disk_enforced, false);
+	assert.doesNotMatch(soft.output, /disk_limit_passed/);
+	await sh(soft.url, id, 'dd if=/dev/zero of=/workspace/y bs=1M count=60 2>/dev/null');
+	await eventually(() => soft.output.includes('disk_limit_passed') && soft.output.includes(id), 'the log names it', 30000);
+	assert.equal((await sh(soft.url, id, 'rm x y')).code, 0, 'nothing was ended');
+	await eventually(async () => (await look()).usage.disk_bytes < 1 << 20, 'what is deleted is seen, too', 30000);
+	await soft.stop();
+});
+
+// ---- accounts
+
+test('what orphans of a command used is in its account', async (t) => {
+	const box = await limited(t, { memory_mb: 512 });
+	await put(box, 'burn.py', 'import os, time\nopen("pid", "w").write(str(os.getpid()))\nx = bytearray(60 << 20)\nwhile time.process_time() < 0.4: pass\n');
+	const run = await sh(url, box, '(setsid -w true; python3 burn.py &); while ! [ -s pid ]; do sleep 0.02; done; while kill -0 $(cat pid) 2>/dev/null; do sleep 0.02; done');
+	assert.equal(run.code, 0, run.err);
+	assert.ok(run.exit.cpu_ms >= 400, JSON.stringify(run.exit));
+	assert.ok(run.exit.max_memory >= 60 << 20, JSON.stringify(run.exit));
+	const next = await sh(url, box, 'true');
+	assert.ok(next.exit.cpu_ms < 400 && next.exit.max_memory < 60 << 20, 'and in no other one');
+});
+
+test('of two that die at once only the one that the kernel took is out of memory', async (t) => {
+	const box = await limited(t, { memory_mb: 64 });
+	for (let i = 0; i < 5; i++) {
+		const small = startExec(url, box, ['sleep', '777']);
+		await small.begun;
+		await put(box, 'hog.py', 'import os\nos.fork() or os.execlp("sh", "sh", "-c", "while kill -0 %d 2>/dev/null; do :; done; pkill -KILL -x sleep" % os.getppid())\nx = []\nwhile True: x.append(bytearray(1 << 20))\n');
+		const hog = await exec(url, box, { argv: ['python3', 'hog.py'], timeout_ms: 60000 });
+		await small.done;
+		assert.equal(hog.exit.reason, 'oom', JSON.stringify(hog.exit));
+		assert.deepEqual([small.exit.reason, small.exit.signal], ['signal', 'SIGKILL'], JSON.stringify(small.exit));
+	}
+});
+
+// ---- ends of sandboxes
+
+/** Freezes a process from outside; returns what thaws it. */
+function freeze(pid) {
+	const v1 = '/sys/fs/cgroup/freezer';
+	const dir = existsSync(v1) ? join(v1, `tombolo-test-${process.pid}`) : join('/sys/fs/cgroup', readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim().replace('0::', ''));
+	if (!existsSync(v1)) {
+		writeFileSync(join(dir, 'cgroup.freeze'), '1');
+		return () => existsSync(dir) && writeFileSync(join(dir, 'cgroup.freeze'), '0');
+	}
+	mkdirSync(dir);
+	writeFileSync(join(dir, 'cgroup.procs'), String(pid));
+	writeFileSync(join(dir, 'freezer.state'), 'FROZEN');
+	return async () => {
+		writeFileSync(join(dir, 'freezer.state'), 'THAWED');
+		await eventually(() => readFileSync(join(dir, 'cgroup.procs'), 'utf8') === '', 'the thawed die');
+		rmdirSync(dir);
+	};
+}
+
+test('C126 a process that cannot die holds up no delete, and the rest follows when it can', async () => {
+	const own = await Server.start();
+	const id = newId();
+	const run = startExec(own.url, id, ['sleep', '4711']);
+	await run.begun;
+	const is = (pid) => {
+		try {
+			return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\0' + '4711\0';
+		} catch {
+			return false; // it ended while we looked
+		}
+	};
+	let pid;
+	await eventually(() => (pid = tree(own.pid).find(is)), 'it runs');
+	const thaw = freeze(pid);
+	try {
+		const begin = performance.now();
+		assert.equal((await call(`${own.url}/v1/sandbox/${id}`, 'DELETE')).status, 204);
+		assert.ok(performance.now() - begin < 10_000, 'the delete hangs');
+		assert.equal((await call(`${own.url}/v1/sandbox/${id}`, 'DELETE')).status, 204, 'and again');
+		await run.done;
+		assert.equal(run.error.code, 'exec_transport_error');
+		assert.equal((await sh(own.url, newId(), 'echo fine')).out, 'fine\n');
+	} finally {
+		await thaw();
+	}
+	assert.equal((await sh(own.url, id, 'ls /workspace')).out, '', 'the id is free, and its tree is new');
+	await call(`${own.url}/v1/sandbox/${id}`, 'DELETE');
+	await eventually(() => !is(pid), 'nothing runs on');
+	await own.stop();
+});
+
+test('C125 directories that everybody writes to are sticky', async (t) => {
+	const box = await limited(t, {});
+	assert.equal((await sh(url, box, 'stat -c %a /tmp /var/tmp /dev/shm')).out, '1777\n1777\n1777\n');
 });
