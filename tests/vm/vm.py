@@ -22,7 +22,7 @@ KERNEL_PACKAGE = "linux-image-cloud-amd64"
 MODULES = ["virtio_pci", "virtio_blk", "overlay", "loop", "veth", "quota_v2", "fuse"]
 DISK_MB = 1536
 MEMORY_MB = 1536
-PATIENCE_S = 900    # when the host is quiet, a boot takes 5 s, and all a minute and a half
+PATIENCE_S = 600    # when the host is quiet, a boot takes 5 s, and all a minute and a half
 DOWNLOAD_S = 300    # once for a build directory
 SILENCE_S = 330     # longer than inside.sh lets a test run
 
@@ -34,8 +34,8 @@ COMMAND_LINE = """console=ttyS0 quiet panic=-1 oops=panic tsc=unstable mitigatio
     rcupdate.rcu_expedited=1 cgroup_no_v1=all audit=0 random.trust_cpu=on""".split()
 
 # For the sandboxes: what a command of a test may call.
-TOOLS = """basename bash cat chmod cksum cp cut date dd df dirname echo env expr false find getent grep head id kill ln locale
-    ls mkdir mkfifo mknod mktemp mount mv nproc od perl printenv printf ps pwd python3 readlink rm rmdir script sed seq setsid sh
+TOOLS = """basename bash cat chmod cksum cp cut date dd df dirname echo env expr false find flock getent grep head id kill ln locale
+    ls mkdir mkfifo mknod mktemp mount mv nohup nproc od perl printenv printf ps pwd python3 readlink rm rmdir script sed seq setsid sh
     sha256sum sleep sort stat stty sync tail tar tee test timeout touch tput tr true truncate tty umount uname uniq unshare wc yes
     mkfs.ext4""".split()
 
