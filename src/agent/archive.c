@@ -160,7 +160,8 @@ static void on_ready(struct start_wait *w, const struct frame *f)
 
 /* ---- the front's side ---- */
 
-/* The front's end of the pipe may come along: then the archive breaks off, which the archiver must know before it sees its end. */
+/* The front's end of the pipe may come along: then the archive breaks off, which the archiver must know
+ * before it sees its end. */
 static void break_off(struct archive *a)
 {
 	int fd = peer_take_fd();

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-
 /* ---- quoting ---- */
 
 static bool is_safe(char c)

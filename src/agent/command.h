@@ -35,9 +35,10 @@ struct command {
 	/* "bash", "-c", line; NULL when argv is to be executed directly or not at all. */
 	const char **bash_argv;
 	struct buf line;
-	int script_fd; /* memory file with the line when it is too long for an argument, else -1 */
+	int script_fd;  /* memory file with the line when it is too long for an argument, else -1 */
 	int program_fd; /* execute this instead of searching, with ARGV as it is; else -1 */
-	/* For the bash of a session, from COMMAND_SESSION_FD on; all -1 otherwise. Each is above the last of those. */
+	/* For the bash of a session, from COMMAND_SESSION_FD on; all -1 otherwise. Each is above the last of
+	 * those. */
 	int session_fds[COMMAND_SESSION_FDS];
 };
 

@@ -186,8 +186,8 @@ static bool is_below(const char *top, int fd, const struct stat *st)
 	uint64_t mount;
 
 	if (stat(top, &own) == 0 && own.st_dev == st->st_dev) return true;
-	/* Where the layers of an overlay are not of one file system its files have other device numbers than its
-	 * directories. */
+	/* Where the layers of an overlay are not of one file system its files have other device numbers than
+	 * its directories. */
 	mount = mount_of(AT_FDCWD, top, 0);
 	return mount != 0 && mount == mount_of(fd, "", AT_EMPTY_PATH);
 }

@@ -24,7 +24,9 @@ static struct {
 	uint32_t pids, cpu_milli;
 	unsigned users;
 	struct timer wait, linger;
-} limits = {.fds = {[0 ... LIMITS_FDS - 1] = -1}, .wait = {.on_time = on_wait_over}, .linger = {.on_time = on_linger_over}};
+} limits = {.fds = {[0 ... LIMITS_FDS - 1] = -1},
+	    .wait = {.on_time = on_wait_over},
+	    .linger = {.on_time = on_linger_over}};
 
 void limits_init(void (*on_decided)(int error, const char *text))
 {
@@ -210,7 +212,8 @@ uint64_t limits_processes(void)
 {
 	char text[32];
 
-	return fd_read_file(limits_dir(), "pids.current", text, sizeof text) > 0 ? limits_number(text, NULL) : 0;
+	return fd_read_file(limits_dir(), "pids.current", text, sizeof text) > 0 ? limits_number(text, NULL)
+										 : 0;
 }
 
 uint64_t limits_oom_kills(void)

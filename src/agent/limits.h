@@ -45,15 +45,16 @@ uint64_t limits_memory(void);
 uint32_t limits_pids(void);
 uint32_t limits_cpu_milli(void);
 
-/* Processes that the kernel killed for want of memory, forks it refused in the whole sandbox (v2): since the cgroups were
- * made. 0: not known. */
+/* Processes that the kernel killed for want of memory, forks it refused in the whole sandbox (v2): since the
+ * cgroups were made. 0: not known. */
 uint64_t limits_oom_kills(void);
 uint64_t limits_forks_refused(void);
 
 /* Processes there are in the sandbox; 0: not known. */
 uint64_t limits_processes(void);
 
-/* The number in one of the counters (enum limits_fd), or the one behind KEY at the start of a line; 0 when there is none. */
+/* The number in one of the counters (enum limits_fd), or the one behind KEY at the start of a line; 0 when
+ * there is none. */
 uint64_t limits_count(unsigned which, const char *key);
 
 /* The number behind KEY in a text of such lines; KEY NULL: the first one. */

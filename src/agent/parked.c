@@ -74,8 +74,7 @@ static int on_bind(void *ctx, const uint8_t *bytes, size_t len, int *fds, size_t
 
 	if (frame_reader_next(&reader, &f) != 1) return -EPROTO;
 	if (f.type == MSG_hello) return 0;
-	if (msg_bind_parse(&f, &m) < 0 || m.run.len > UUID_LEN || m.cookie.len > COOKIE_MAX)
-		return -EPROTO;
+	if (msg_bind_parse(&f, &m) < 0 || m.run.len > UUID_LEN || m.cookie.len > COOKIE_MAX) return -EPROTO;
 	memcpy(kit->run, m.run.at, m.run.len + 1);
 	kit->base_id = m.base_id;
 	kit->flags = m.flags;

@@ -65,7 +65,8 @@ void peers_turn(void);
 int channel_open(struct channel *c, struct peer *p, uint32_t id, const struct channel_ops *ops);
 void channel_close(struct channel *c); /* fine when closed */
 
-/* A descriptor that came with the frame that is being handled, the caller's from here on; -1: none (any more). */
+/* A descriptor that came with the frame that is being handled, the caller's from here on; -1: none (any
+ * more). */
 int peer_take_fd(void);
 
 /* The outbox of P with room for NEED bytes: at most OUTBOX_SIZE. Never NULL. */

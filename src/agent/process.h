@@ -68,8 +68,8 @@ struct process_follower {
 
 struct process_spec {
 	enum process_kind kind;
-	const char *name;    /* NULL: a UUID is made */
-	const char *session; /* NULL: none */
+	const char *name;                /* NULL: a UUID is made */
+	const char *session;             /* NULL: none */
 	struct session_run *session_run; /* taken, also when the start fails; NULL: none */
 	bool background;
 	bool forgotten;      /* once it ended: nobody may ask for it */
@@ -79,7 +79,8 @@ struct process_spec {
 	const char *cwd;
 	uint32_t uid;
 	bool with_stdin;
-	/* NULL, or three: what it gets instead of our pipes, -1 for none. Taken, also when the start fails. */
+	/* NULL, or three: what it gets instead of our pipes, -1 for none. Taken, also when the start fails.
+	 */
 	const int *given_stdio;
 	uint64_t timeout_ms; /* 0: none */
 	uint32_t grace_ms;
@@ -93,7 +94,7 @@ struct process_facts {
 	enum process_kind kind;
 	pid_t pid;
 	bool ended, timed_out, cancelled;
-	bool bytes_lost; /* of its input or output: they could not be written or read */
+	bool bytes_lost;               /* of its input or output: they could not be written or read */
 	int code, signo;               /* code = 128 + signo for a death by signal */
 	uint64_t started_ms, ended_ms; /* wall clock */
 	uint64_t duration_ms, cpu_ms, max_memory, bytes;

@@ -1,5 +1,5 @@
-/* process_private.h - what process.c (life and end), processes.c (all of them) and pipes.c (bytes) share. For nobody
- * else. */
+/* process_private.h - what process.c (life and end), processes.c (all of them) and pipes.c (bytes) share. For
+ * nobody else. */
 #pragma once
 
 #include "agent/process.h"
@@ -13,7 +13,7 @@ struct output_pipe {
 	int fd; /* -1: closed */
 	struct watch watch;
 	uint8_t stream;
-	size_t owed; /* bytes that lay in it when the leader died and are not read yet */
+	size_t owed;       /* bytes that lay in it when the leader died and are not read yet */
 	unsigned failures; /* to read it, since the last success */
 };
 
@@ -29,7 +29,7 @@ struct process {
 	struct output_pipe out[2];
 	struct input in;
 	bool background;
-	bool retired;    /* not found any more, and not kept */
+	bool retired;           /* not found any more, and not kept */
 	uint64_t look_again_ms; /* in the background: see has_settled() */
 	bool reaped;
 	bool mourned;     /* and nothing has been done about it yet */

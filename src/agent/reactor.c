@@ -19,7 +19,7 @@ static struct {
 	struct watch children;
 	void (*on_children)(pid_t named);
 	void (*on_turn)(void);
-	struct timer *timers; /* sorted: the next one first */
+	struct timer *timers;  /* sorted: the next one first */
 	struct watch *refused; /* those that are insisted on */
 	struct timer again;
 	struct epoll_event batch[BATCH];

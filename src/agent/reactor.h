@@ -14,8 +14,8 @@
 struct reactor;
 
 struct watch {
-	int fd;          /* borrowed; -1: not watched */
-	uint32_t events; /* EPOLLIN, EPOLLOUT asked for */
+	int fd;                     /* borrowed; -1: not watched */
+	uint32_t events;            /* EPOLLIN, EPOLLOUT asked for */
 	struct watch *next_refused; /* private */
 	void (*on_event)(struct watch *w, uint32_t events);
 };
@@ -46,7 +46,8 @@ int watch_start(struct watch *w, int fd, uint32_t events);
 int watch_change(struct watch *w, uint32_t events);
 void watch_stop(struct watch *w); /* fine when not watched */
 
-/* As watch_start(), for an owner who cannot do without: what the kernel refuses is asked for again until it is granted. */
+/* As watch_start(), for an owner who cannot do without: what the kernel refuses is asked for again until it
+ * is granted. */
 void watch_insist(struct watch *w, int fd, uint32_t events);
 
 /* Instead of watch_stop() when the descriptor, which has no copies, is closed next: that spares a system

@@ -54,7 +54,8 @@ static void set_oom_score(const char *score)
 
 static void enter_cgroups(struct birth *b)
 {
-	/* Back to back: where the first attach waits for a grace period of the kernel, the others ride on it. */
+	/* Back to back: where the first attach waits for a grace period of the kernel, the others ride on it.
+	 */
 	for (size_t i = 0; i < b->spec->attach_count; i++) {
 		if (write(b->spec->attach_fds[i], "0", 1) != 1) b->error = errno;
 	}
@@ -148,7 +149,8 @@ static int child(void *arg)
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (spec->command->program_fd >= 0)
-		(void)syscall(SYS_execveat, PROGRAM_FD, "", spec->command->argv, spec->env->vars, AT_EMPTY_PATH);
+		(void)syscall(SYS_execveat, PROGRAM_FD, "", spec->command->argv, spec->env->vars,
+			      AT_EMPTY_PATH);
 	else execute_directly(spec);
 	if (!spec->command->bash_argv) goto fail;
 	b->step = SPAWN_BASH;

@@ -18,11 +18,11 @@
 struct err;
 
 struct tree {
-	uint32_t seq; /* names the leaf; 0: there is none (any more) */
-	int procs_fd; /* its limits_entry(), for the child to enter */
-	int count_fd; /* its pids.current; -1 where leaves have none (v2) */
+	uint32_t seq;  /* names the leaf; 0: there is none (any more) */
+	int procs_fd;  /* its limits_entry(), for the child to enter */
+	int count_fd;  /* its pids.current; -1 where leaves have none (v2) */
 	int events_fd; /* its pids.events, likewise */
-	pid_t leader; /* of the process group, for when the leaf cannot be read */
+	pid_t leader;  /* of the process group, for when the leaf cannot be read */
 };
 
 /* Takes a leaf; limits_held() must be true. Fills the files that the child enters, in order; they stay ours.

@@ -2,15 +2,15 @@
  * zygote.c - the program tombolo-agent: started once by the keeper, without environment, it clones parked
  * agents.
  *
- * Theory of operation: descriptor 3 is the keeper's control socket, 4 the way home (below), 5 the program that makes
- * archives. For each `spawn` we clone a child with CLONE_PARENT (so it is the keeper's child) into new mount, pid, ipc,
- * uts and cgroup namespaces, and answer with its pid. The child keeps nothing but its end of the bond and waits there
- * (parked.c). We end when the keeper does. What we touch is what each clone has to copy: little memory, few
- * descriptors, no stdio.
+ * Theory of operation: descriptor 3 is the keeper's control socket, 4 the way home (below), 5 the program
+ * that makes archives. For each `spawn` we clone a child with CLONE_PARENT (so it is the keeper's child) into
+ * new mount, pid, ipc, uts and cgroup namespaces, and answer with its pid. The child keeps nothing but its
+ * end of the bond and waits there (parked.c). We end when the keeper does. What we touch is what each clone
+ * has to copy: little memory, few descriptors, no stdio.
  *
- * A cgroup namespace is rooted where its first process is born. We live in the group for agents in every hierarchy, so
- * that none of them shows a path of the host, and in v1's cpu hierarchy each child goes home to the root
- * (isolation/cgroup.h).
+ * A cgroup namespace is rooted where its first process is born. We live in the group for agents in every
+ * hierarchy, so that none of them shows a path of the host, and in v1's cpu hierarchy each child goes home to
+ * the root (isolation/cgroup.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,8 @@ static unsigned long cgroup_ns; /* CLONE_NEWCGROUP, or 0: cgroups_namespace_fits
 static int clone_parked(int bond_fd)
 {
 	long pid = syscall(SYS_clone,
-			   CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | cgroup_ns | SIGCHLD,
+			   CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+				   cgroup_ns | SIGCHLD,
 			   NULL, NULL, NULL, NULL);
 
 	if (pid < 0) return -errno;

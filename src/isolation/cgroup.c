@@ -238,8 +238,7 @@ int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e)
 
 	/* Back to back: the first attach may wait for the kernel's grace period, the others ride on it. */
 	for (unsigned i = 0; i < CGROUP_TREES && r == 0; i++)
-		if (dir_fds[i] >= 0)
-			r = cgroup_write(dir_fds[i], "cgroup.procs", (uint64_t)pid, e);
+		if (dir_fds[i] >= 0) r = cgroup_write(dir_fds[i], "cgroup.procs", (uint64_t)pid, e);
 	if (r == 0) c->backend->favour(dir_fds);
 	dirs_close(dir_fds);
 	return r;
@@ -291,8 +290,8 @@ void cgroup_counters_open(struct cgroups *c, const char *id, int ret_fds[CGROUP_
 	for (unsigned i = 0; i < CGROUP_COUNTERS; i++) {
 		int dir_fd = dir_fds[c->backend->counters[i].tree];
 
-		ret_fds[i] = dir_fd < 0 ? -1
-					: openat(dir_fd, c->backend->counters[i].file, O_RDONLY | O_CLOEXEC);
+		ret_fds[i] =
+			dir_fd < 0 ? -1 : openat(dir_fd, c->backend->counters[i].file, O_RDONLY | O_CLOEXEC);
 	}
 	dirs_close(dir_fds);
 }

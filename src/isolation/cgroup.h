@@ -62,16 +62,17 @@ bool cgroups_namespace_fits(const struct cgroups *c);
 int cgroups_take_agents(struct cgroups *c, pid_t pid, struct err *e);
 
 /*
- * A file (the caller closes it) to which each clone writes "0" once it has its cgroup namespace: v1's agents then leave the
- * cpu group of their birth, where all of them would share one weight. /dev/null where they stay.
+ * A file (the caller closes it) to which each clone writes "0" once it has its cgroup namespace: v1's agents
+ * then leave the cpu group of their birth, where all of them would share one weight. /dev/null where they
+ * stay.
  */
 int cgroups_agents_home(const struct cgroups *c, struct err *e);
 
 /*
  * Makes the sandbox's cgroups with LIMITS, delegated to the host uid OWNER, and opens what the agent needs in
  * the order of enum limits_fd (wire/message.h): the directory for leaf groups, then one file to
- * enter by (v2) or two (v1); unused ones are -1. The caller closes them. What an earlier life of ID left is taken
- * over.
+ * enter by (v2) or two (v1); unused ones are -1. The caller closes them. What an earlier life of ID left is
+ * taken over.
  */
 int cgroup_make(struct cgroups *c, const char *id, const struct limits *limits, uint32_t owner,
 		int ret_fds[3], struct err *e);

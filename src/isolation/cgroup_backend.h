@@ -28,8 +28,9 @@ struct cgroup_backend {
 	/* DIR_FDS are the sandbox's directories, as in tree_fds. */
 	int (*limit)(const int dir_fds[CGROUP_TREES], const struct limits *limits, struct err *e);
 	/*
-	 * Agents go before what they serve. In a group beside the sandboxes' they would get one share among many, and on a
-	 * processor where the others do not run next to nothing: seconds, until a woken agent ran. DIR_FDS is their group.
+	 * Agents go before what they serve. In a group beside the sandboxes' they would get one share among
+	 * many, and on a processor where the others do not run next to nothing: seconds, until a woken agent
+	 * ran. DIR_FDS is their group.
 	 */
 	void (*favour)(const int dir_fds[CGROUP_TREES]);
 	/* See cgroups_agents_home(). */

@@ -36,10 +36,12 @@ static int v1_enable(struct cgroups *c, struct err *e)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	/*
-	 * The kernel divides a group's weight among the processors by where its load is. All sandboxes together weigh as one
-	 * process on each; less, and a command that runs on a processor where the others do not waits there for seconds.
+	 * The kernel divides a group's weight among the processors by where its load is. All sandboxes
+	 * together weigh as one process on each; less, and a command that runs on a processor where the
+	 * others do not waits there for seconds.
 	 */
-	return cgroup_write(c->tree_fds[CPU], "cpu.shares", MIN((uint64_t)MAX(processors, 1) * SHARES_OF_ONE, SHARES_MAX), e);
+	return cgroup_write(c->tree_fds[CPU], "cpu.shares",
+			    MIN((uint64_t)MAX(processors, 1) * SHARES_OF_ONE, SHARES_MAX), e);
 }
 
 static int memory_limit(int dir_fd, uint64_t bytes, struct err *e)

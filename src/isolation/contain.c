@@ -22,7 +22,8 @@
  *     because that change drops the file capabilities, these are raised again. With uid 0 the mount "works",
  *     read-only.
  *   - pivot_root, not chroot: a chroot can be left, and it forbids user namespaces for ever.
- *   - The cgroup namespace comes from the clone, in the group for agents, else /proc/self/cgroup shows the host's path.
+ *   - The cgroup namespace comes from the clone, in the group for agents, else /proc/self/cgroup shows the
+ * host's path.
  *   - The mm was made under the initial user namespace and is not dumpable, so nobody inside may trace pid 1
  *     or look into /proc/1, whatever capabilities he has in his own namespace.
  *   - The filter comes last: it forbids most of the calls above.

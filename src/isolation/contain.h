@@ -15,7 +15,8 @@ struct err;
 struct sock_fprog;
 
 struct contain_spec {
-	const char *run;  /* what it is called here: its domain name (the host name is always CONTAIN_HOST_NAME) */
+	const char *
+		run; /* what it is called here: its domain name (the host name is always CONTAIN_HOST_NAME) */
 	uint32_t base_id; /* first of the 65,536 host ids of the slot */
 	/* Borrowed descriptors; the caller closes them afterwards. */
 	int userns_fd; /* the slot's prepared user namespace */
@@ -33,16 +34,16 @@ struct contain_spec {
 
 /*
  * 0: this process is now uid 0 of the sandbox's user namespace, in all seven of its namespaces (mount, pid,
- * ipc, uts and cgroup come from the clone), with the kept capabilities only, not dumpable, no_new_privs, under the
- * filter; cwd is "/". Negative: E names the step; the process is half contained and must exit.
+ * ipc, uts and cgroup come from the clone), with the kept capabilities only, not dumpable, no_new_privs,
+ * under the filter; cwd is "/". Negative: E names the step; the process is half contained and must exit.
  *
  * The image's root must hold the mount points dev, proc and run/shm (and usr, when USR_TREE_FD is given).
  */
 int contain(const struct contain_spec *spec, struct err *e);
 
 /*
- * In a parked agent, once, before its kit comes: what depends on nothing but its pid namespace, which is /proc with its
- * masks and the machine's files (machine.h). contain() does it when nobody has.
+ * In a parked agent, once, before its kit comes: what depends on nothing but its pid namespace, which is
+ * /proc with its masks and the machine's files (machine.h). contain() does it when nobody has.
  */
 int contain_park(struct err *e);
 

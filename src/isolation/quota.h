@@ -45,15 +45,15 @@ const char *quota_fault(const struct quota *q);
 int quota_make(struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e);
 
 /*
- * The same for what quota_make() made in DIR_FD for an earlier life: opens it again, whatever back end it is of, and mends
- * what a crash of the host left half written. -EBUSY: that life has not let go of it yet, try again soon; -ENOENT: there is
- * nothing. May block; any thread.
+ * The same for what quota_make() made in DIR_FD for an earlier life: opens it again, whatever back end it is
+ * of, and mends what a crash of the host left half written. -EBUSY: that life has not let go of it yet, try
+ * again soon; -ENOENT: there is nothing. May block; any thread.
  */
 int quota_reopen(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 
 /*
- * For a sandbox that an earlier keeper made in DIR_FD and that lives: what quota_make() gave that one; -1 where quota_drop()
- * needs none. May block; any thread.
+ * For a sandbox that an earlier keeper made in DIR_FD and that lives: what quota_make() gave that one; -1
+ * where quota_drop() needs none. May block; any thread.
  */
 int quota_hold(struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 

@@ -318,7 +318,8 @@ static int image_hold(const struct quota *q, int dir_fd, int *ret_data_fd, struc
 	if (n < 0) return err_set(e, -errno, "find a disk image's device");
 	text[n] = '\0';
 	number = strtol(text, NULL, 10);
-	if (!is_device_of(q, dir_fd, number)) return err_say(e, -ESTALE, "loop device %ld is another's", number);
+	if (!is_device_of(q, dir_fd, number))
+		return err_say(e, -ESTALE, "loop device %ld is another's", number);
 	return device_mount(q, number, ret_data_fd, e);
 }
 
@@ -346,8 +347,8 @@ static int image_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 /* ---- once more ---- */
 
 /*
- * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it. A lease is
- * given only while nobody else has the file open, and a device has.
+ * The kernel takes its time to unmount for a sandbox that died, and two devices on one file would destroy it.
+ * A lease is given only while nobody else has the file open, and a device has.
  */
 static int check_released(int fd)
 {

@@ -5,8 +5,8 @@
  * is a helper that shares our memory and descriptors (nothing to copy), does nothing, and is killed as soon
  * as the namespace is held by a descriptor. It has no exit signal, so that neither SIGCHLD nor a wait for
  * "any child" elsewhere in this program ever notices it, and all signals are blocked, so that no handler of
- * ours runs in it. It dies with the thread that made it: sharing the descriptors, it would otherwise hold every
- * socket and lock of a killed program for ever.
+ * ours runs in it. It dies with the thread that made it: sharing the descriptors, it would otherwise hold
+ * every socket and lock of a killed program for ever.
  *
  * A network namespace is made by moving this one thread into a new one and back. /proc/sys/net shows the
  * namespace of the thread that opens it.
@@ -86,7 +86,8 @@ static pid_t helper_start(void *stack_end)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone(helper_main, stack_end, CLONE_NEWUSER | CLONE_VM | CLONE_FILES, (void *)(intptr_t)getpid());
+	pid = clone(helper_main, stack_end, CLONE_NEWUSER | CLONE_VM | CLONE_FILES,
+		    (void *)(intptr_t)getpid());
 	saved = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
