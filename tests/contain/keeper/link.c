@@ -114,7 +114,10 @@ TEST(two_removals_are_one_and_who_asks_again_meanwhile_gets_a_new_one)
 	rig_remove(&r, "a");
 	rig_create(&r, "a", "");
 	(void)rig_expect(&r, MSG_gone, "a");
-	s = rig_expect(&r, MSG_attached, "a");
+	s = rig_hear(&r);
+	/* Only a keeper that had ended the first removal before it read the second answers both. */
+	if (s.type == MSG_gone) s = rig_hear(&r);
+	ASSERT_EQ(s.type, MSG_attached);
 	ASSERT_TRUE(strcmp(s.run, first) != 0);
 	fd_close(s.fd);
 	rig_done(&r);
