@@ -259,9 +259,24 @@ static int fs_open(const char *device, struct err *e)
 	    fsconfig(fd, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_SET_FLAG, "noauto_da_alloc", NULL, 0) < 0 ||
+	    fsconfig(fd, FSCONFIG_SET_FLAG, "no_prefetch_block_bitmaps", NULL, 0) < 0 ||
 	    fsconfig(fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return err_set(e, -errno, "mount a disk image");
 	return take_fd(&fd);
+}
+
+/*
+ * The template is one flexible group (-G), and ext4 makes the maps of all block groups of such a one as soon
+ * as the first block is wanted: for 20 GiB that is 9 ms and 1.7 MiB of page cache. Here it makes each map
+ * when it needs it; `no_prefetch_block_bitmaps` above says the same to the thread that follows a mount. Best
+ * effort.
+ */
+static void forbid_prefetch(long number)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/sys/fs/ext4/loop%ld/mb_prefetch", number);
+	(void)fd_write_file(AT_FDCWD, path, "0");
 }
 
 static int device_mount(const struct quota *q, long number, int *ret_data_fd, struct err *e)
@@ -272,6 +287,7 @@ static int device_mount(const struct quota *q, long number, int *ret_data_fd, st
 	if (fs_fd < 0) return fs_fd;
 	fd = fsmount(fs_fd, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
 	if (fd < 0) return err_set(e, -errno, "mount a disk image");
+	forbid_prefetch(number);
 	*ret_data_fd = fd;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -127,6 +128,42 @@ TEST(an_image_that_another_made_is_held_and_dropped)
 	quota_free(q);
 }
 
+/* The kernel's word, for all block groups of the disk in BOX_FD; -1: it has none. */
+static int maps_in_memory(int box_fd)
+{
+	char device[24], path[64], text[4096], *count;
+	ssize_t n = readlinkat(box_fd, "device", device, sizeof device - 1);
+
+	ASSERT_TRUE(n > 0);
+	device[n] = '\0';
+	(void)snprintf(path, sizeof path, "/sys/fs/ext4/loop%s/mb_stats", device);
+	if (fd_write_file(AT_FDCWD, path, "1") < 0) return -1;
+	(void)snprintf(path, sizeof path, "/proc/fs/ext4/loop%s/mb_stats", device);
+	if (fd_read_file(AT_FDCWD, path, text, sizeof text) <= 0) return -1;
+	count = strstr(text, "buddies_generated: ");
+	return count ? atoi(count + strlen("buddies_generated: ")) : -1;
+}
+
+/* A disk of twenty gigabytes would begin with two megabytes of maps in memory. */
+TEST(an_image_makes_no_map_before_somebody_needs_it)
+{
+	struct quota *q = open_or_skip("image");
+	int box_fd, data_fd = -1, maps;
+
+	if (!q) return;
+	ASSERT_OK(mkdirat(images_fd, "maps", 0700));
+	box_fd = openat(images_fd, "maps", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_OK(quota_make(q, box_fd, 8192 * MIB, &data_fd, NULL));
+	ASSERT_OK(mkdirat(data_fd, "upper/first", 0700));
+	maps = maps_in_memory(box_fd);
+	quota_drop(q, box_fd, data_fd);
+	fd_close(data_fd);
+	fd_close(box_fd);
+	quota_free(q);
+	if (maps < 0) skip();
+	ASSERT_TRUE(maps < 4); /* of 64 */
+}
+
 TEST(a_tmpfs_holds_what_it_may_and_no_more)
 {
 	judge("tmpfs");
@@ -163,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN(an_image_holds_what_it_may_and_no_more),
 		RUN(an_image_that_another_made_is_held_and_dropped),
+		RUN(an_image_makes_no_map_before_somebody_needs_it),
 		RUN(a_tmpfs_holds_what_it_may_and_no_more),
 		RUN(a_project_holds_what_it_may_and_no_more),
 		RUN(auto_never_fails_and_off_says_so),
