@@ -426,7 +426,7 @@ static uint64_t image_used(int dir_fd)
 
 static int try_image(const struct quota *q, int dir_fd, uint64_t bytes, struct err *e)
 {
-	int data_fd, r = image_make(q, dir_fd, bytes, &data_fd, e);
+	int data_fd = -1, r = image_make(q, dir_fd, bytes, &data_fd, e);
 
 	if (r < 0) return r;
 	image_drop(dir_fd, data_fd);

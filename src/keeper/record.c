@@ -122,7 +122,7 @@ static void next_cookie(struct lines *l, uint8_t out[RECORD_COOKIE])
 		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
 
 		judge(l, high >= 0 && low >= 0, "cookie");
-		out[i] = (uint8_t)(high << 4 | low);
+		if (!l->failed) out[i] = (uint8_t)(high << 4 | low);
 	}
 }
 

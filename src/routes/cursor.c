@@ -78,7 +78,7 @@ static int decode_number(const char *digits, uint64_t *ret)
 
 int cursor_decode(const char *text, size_t len, char store[CURSOR_STORE_MAX + 1], uint64_t *ret_seq)
 {
-	char inner[CURSOR_MAX], again[CURSOR_MAX];
+	char inner[CURSOR_MAX] = "", again[CURSOR_MAX];
 	size_t inner_len, store_len, n;
 	uint64_t seq;
 

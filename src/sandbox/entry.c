@@ -40,7 +40,8 @@ void waits_answer(struct sandbox *sb, enum wait_kind kind, const struct sandbox_
 
 	while (more && sb->waits[kind]) {
 		struct sandbox_wait *w = sb->waits[kind];
-		on_outcome *answer = w->answer;
+		on_outcome *answer =
+			w->answer; /* NOLINT(clang-analyzer-unix.Malloc): it does not follow DL_DELETE */
 		void *ctx = w->ctx;
 
 		more = w != last;

@@ -188,7 +188,8 @@ describe('sessions', { skip }, () => {
 	test('deletion ends the commands that are listened to, and leaves what was detached', async () => {
 		const { id, name, run } = session();
 		await run('(trap "" HUP; exec sleep 1000) >/dev/null 2>&1 & echo $! > /tmp/detached');
-		const listening = startExec(base, id, ['sh', '-c', 'echo begun; sleep 1000'], { headers: { 'Session-Id': name } });
+		// A child that is just being forked would miss the signal, and be killed after the grace.
+		const listening = startExec(base, id, ['sh', '-c', 'sleep 1000 & echo begun; wait'], { headers: { 'Session-Id': name } });
 		await listening.saw('begun');
 		assert.equal((await del(id, name)).status, 200);
 		await listening.done;
@@ -215,7 +216,8 @@ describe('sessions', { skip }, () => {
 
 		const first = startExec(base, id, ['sh', '-c', 'x=slow; echo begun; until [ -e go ]; do sleep 0.02; done'], { headers: { 'Session-Id': 'one' } });
 		await first.saw('begun');
-		await run('x=quick; touch go', {}, { 'Session-Id': 'one' });
+		await run('x=quick', {}, { 'Session-Id': 'one' });
+		await sh(base, id, 'touch go');
 		await first.done;
 		assert.equal((await run('echo $x', {}, { 'Session-Id': 'one' })).out, 'slow\n');
 	});
