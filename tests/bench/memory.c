@@ -78,11 +78,11 @@ static size_t read_family(pid_t root, struct process **ret)
 	return count;
 }
 
-static bool read_status(pid_t pid, char *text, size_t size)
+static bool read_about(pid_t pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
 	return fd_read_file(AT_FDCWD, path, text, size) > 0;
 }
 
@@ -90,7 +90,7 @@ static void read_memory(struct program_memory *p)
 {
 	char text[4096];
 
-	if (!read_status(p->pid, text, sizeof text)) return;
+	if (!read_about(p->pid, "status", text, sizeof text)) return;
 	p->rss_kib = line_kib(text, "VmRSS");
 	p->peak_kib = line_kib(text, "VmHWM");
 }
@@ -117,9 +117,11 @@ double memory_family_kib(pid_t root)
 	double sum = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!all[i].ours || !read_status(all[i].pid, text, sizeof text)) continue;
-		sum += line_kib(text, "RssAnon") + line_kib(text, "RssShmem") + line_kib(text, "VmPTE");
-		sum += line_kib(text, "Threads") * KERNEL_STACK_KIB;
+		if (!all[i].ours || !read_about(all[i].pid, "status", text, sizeof text)) continue;
+		sum += line_kib(text, "VmPTE") + line_kib(text, "Threads") * KERNEL_STACK_KIB;
+		/* What agents still share with the one they are clones of is there once. */
+		if (!read_about(all[i].pid, "smaps_rollup", text, sizeof text)) continue;
+		sum += line_kib(text, "Pss_Anon") + line_kib(text, "Pss_Shmem");
 	}
 	return sum;
 }
