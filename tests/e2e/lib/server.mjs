@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { call, eventually } from './client.mjs';
 
@@ -115,6 +116,11 @@ export function assertNothingLeft(state, pids) {
 	for (const dir of ['sandboxes', 'run', 'trash']) assert.deepEqual(entries(join(state, dir)), [], `${dir} of the state directory`);
 }
 
+const running = new Set();
+
+// Of a test that failed: a server that lives on would keep its file from ending.
+after(() => Promise.all([...running].map((server) => server.kill())));
+
 export class Server {
 	/** Starts one and waits until it says that it is ready. ENV and FLAGS are added; STATE may be an earlier one's.
 	 * UNDER is a command that runs our command line, STDIO what it finds at descriptor 4 and above.
@@ -125,11 +131,13 @@ export class Server {
 		const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOMBOLO|SANDBOX|WARM)_/.test(name)));
 		const [program, ...args] = [...under, tombolo, 'serve', '--listen', listen, '--state-dir', server.state, '--ready-fd', '3', ...flags];
 		server.child = spawn(program, args, { env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...stdio] });
+		running.add(server);
 		onSpawn(server.child);
 		server.output = '';
 		server.ended = new Promise((done, failed) => {
 			server.child.on('exit', (code, signal) => done({ code, signal })).on('error', failed);
 		});
+		server.ended.finally(() => running.delete(server)).catch(() => {});
 		for (const stream of [server.child.stdout, server.child.stderr])
 			stream.on('data', (bytes) => (server.output = (server.output + bytes).slice(-200_000)));
 
