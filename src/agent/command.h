@@ -25,7 +25,7 @@ struct wire_list;
 #define COMMAND_LINE_CAP     ((size_t)192 << 20)
 #define COMMAND_SCRIPT_FD    3 /* where a long line is found by the bash that reads it */
 #define COMMAND_SESSION_FD   60
-#define COMMAND_SESSION_FDS  4 /* see session.bash */
+#define COMMAND_SESSION_FDS  5 /* see session.bash */
 
 struct command {
 	char **argv; /* as given, NULL-terminated; points into the packet */
@@ -42,7 +42,8 @@ struct command {
 	int session_fds[COMMAND_SESSION_FDS];
 };
 
-#define COMMAND_NONE ((struct command){.script_fd = -1, .program_fd = -1, .session_fds = {-1, -1, -1, -1}})
+#define COMMAND_NONE \
+	((struct command){.script_fd = -1, .program_fd = -1, .session_fds = {-1, -1, -1, -1, -1}})
 
 /*
  * DIRECT: EXEC_DIRECT was asked for. ENV is the command's environment, OVERLAY the request's part of it.

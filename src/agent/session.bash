@@ -2,32 +2,91 @@
 #
 #     bash -c BOOT ARG0
 #
-# Descriptors: 60 is this text; 61 the session's state, or nothing; 62 holds texts that end with NULs: the
-# command line, where a session without a state begins, the directory given with this command ("" for none),
-# and the variables given with it (NAME=value); 63 takes the new state. A state is a program that bash itself
-# wrote: __tombolo_state below.
+# Descriptors: 60 and 61 are the two parts of this file, between which stands "#="; 62 is the session's state,
+# or nothing; 63 holds texts that end with NULs: the command line, where a session without a state begins, the
+# directory given with this command ("" for none), and the variables given with it (NAME=value); 64 takes the
+# new state. A state is a program that bash itself wrote: below.
 #
-# The build drops comments and indentation. What is called __tombolo... is ours and is never kept. No line may
-# cost a fork.
+# Most of what this costs is that bash reads it, character by character, and that it copies functions. So what
+# is seldom needed is read when it is, and only what must be a function is one. The build drops comments and
+# indentation. What is called __tombolo... is ours and is never kept. No line may cost a fork.
 
-exec 60<&-
-mapfile -d '' -t __tombolo <&62
-exec 62<&-
+mapfile -d '' -t __tombolo <&63
 BASH_EXECUTION_STRING=${__tombolo[0]}
 
-# While a descriptor is redirected bash saves it as 10, closed in children. A copy of that is closed in them,
-# too.
-{ exec 64>&10; } 63>&-
-exec 63>&-
+# While descriptors are redirected bash saves them as 10 and 11, closed in children. Copies of those are
+# closed in them, too.
+{ exec 60<&- 63<&- 65<&10 66>&11; } 61<&- 64>&-
+exec 61<&- 64>&-
 
-__tombolo_cd() {
-	builtin cd -- "$1" || builtin cd -- ~ || builtin cd /
-	if [ $# -gt 1 ]; then OLDPWD=$2; else builtin unset -v OLDPWD; fi
+# Aliases and POSIX mode would change how bash reads the other part.
+__tombolo_save() {
+	__tombolo_status=${1-}
+	local __tombolo_set=$SHELLOPTS __tombolo_shopt=$BASHOPTS -
+	set +efnuvx +o posix
+	builtin shopt -u expand_aliases localvar_inherit
+	. /dev/fd/65 save >&66
 }
 
-# The last step before the command: applies what was given with it, and remembers what that hides.
-__tombolo_given() {
-	local __tombolo_i __tombolo_v
+{
+	__tombolo_pwd=("${__tombolo[1]}")
+	if [ -e /dev/fd/62 ]; then
+		__tombolo_born=$BASHOPTS$SHELLOPTS
+		. /dev/fd/62
+		exec 62<&-
+	fi
+	builtin cd -- "${__tombolo_pwd[0]}" || builtin cd -- ~ || builtin cd /
+	if ((${#__tombolo_pwd[@]} > 1)); then OLDPWD=${__tombolo_pwd[1]}; else builtin unset -v OLDPWD; fi
+	[ "${#__tombolo[@]}${__tombolo[2]}" = 3 ] || . /dev/fd/65 given
+	builtin trap '{ __tombolo_save; } 2>/dev/null' EXIT
+	case $BASH_EXECUTION_STRING in *trap*) . /dev/fd/65 trap ;; esac
+	# At last: options print, change, or end what follows.
+	[ ! "$__tombolo_set" ] || builtin eval "$__tombolo_set"
+} >/dev/null 2>&1
+
+#=
+# The new state: at the end of the command line, at `exit`, or in the trap, whichever comes first. Without its
+# last line it counts for nothing: so it is when somebody made names of ours read-only.
+if [ "$1" = save ]; then
+	local -a __tombolo_v __tombolo_same && local __tombolo_i || return
+	builtin trap '' XFSZ
+	((${#__tombolo[@]} == 3)) || . /dev/fd/65 aside
+	# Every variable but ours and those that mean nothing to another bash. The names pass through the new
+	# state, as comments: there is no other place for them that is not a fork away.
+	__tombolo_i='__tombolo*|BASH|BASHOPTS|BASHPID|BASH_@(A*|CMDS|COMMAND|EXECUTION_STRING|L*|MONOSECONDS)'
+	__tombolo_i+='|BASH_@(S*|TRAPSIG|VERS*)|COMP_WORDBREAKS|DIRSTACK|EPOCH@(REALTIME|SECONDS)|EUID'
+	__tombolo_i+='|FUNCNAME|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD'
+	__tombolo_i+='|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|_'
+	builtin shopt -s extglob
+	builtin compgen -v -P '#' -X "@($__tombolo_i)"
+	mapfile -t __tombolo_v </dev/fd/66
+	builtin declare -p "${__tombolo_v[@]#?}"
+	((${#__tombolo[@]} == 3)) || for __tombolo_i in "${__tombolo_same[@]}"; do
+		builtin declare -gx "$__tombolo_i"
+	done
+	# What a new bash is born with, and this one has not.
+	[ "${HOME@a}${LANG@a}${LC_ALL@a}${LOGNAME@a}${PATH@a}${SHELL@a}${USER@a}" = xxxxxxx ] ||
+		. /dev/fd/65 less
+	[ "$__tombolo_shopt$__tombolo_set" = "$__tombolo_born" ] || . /dev/fd/65 options
+	[ "$PWD" = "${__tombolo[2]}" ] || __tombolo_pwd=("$PWD" ${OLDPWD+"$OLDPWD"})
+	builtin printf '__tombolo_pwd=(%s %s)\n' "${__tombolo_pwd[0]@Q}" "${__tombolo_pwd[1]@Q}"
+	builtin unset -f __tombolo_save ${__tombolo_exit+"exit"}
+	builtin declare -f
+	builtin declare -F
+	builtin alias -p
+	builtin umask -p
+	builtin printf '#kept\n'
+	# As it was: the command's own EXIT trap may follow.
+	builtin shopt -u extglob
+	[ "$BASHOPTS" = "$__tombolo_shopt" ] || . /dev/fd/65 back
+	__tombolo_save() { __tombolo_status=${1-}; }
+	return
+fi
+
+# What is seldom needed; bash does not read that far otherwise.
+case $1 in
+given)
+	# Applies what was given with the command, and remembers what that hides.
 	if [ -n "${__tombolo[2]}" ]; then
 		__tombolo_pwd=("$PWD" ${OLDPWD+"$OLDPWD"})
 		builtin cd -- "${__tombolo[2]}"
@@ -38,94 +97,46 @@ __tombolo_given() {
 		__tombolo_hidden[__tombolo_i]=${!__tombolo_v@A}
 		builtin declare -gx "${__tombolo[__tombolo_i]}"
 	done
-	builtin trap '{ __tombolo_save; } 2>/dev/null' EXIT
-	case $BASH_EXECUTION_STRING in
-	*trap*)
-		# The command may put a trap of its own in the place of ours: then it is kept where it leaves.
-		__tombolo_exit=
-		exit() {
-			__tombolo_exit=$?
-			[ "$BASHPID" != "$$" ] || { __tombolo_save; } 2>/dev/null
-			builtin exit "${@:-$__tombolo_exit}"
-		}
-		;;
-	esac
-}
-
-# Prints every variable but ours and those that mean nothing to another bash. The names pass through the new
-# state, as comments: there is no other place for them that is not a fork away.
-__tombolo_variables() {
-	local -a __tombolo_v || return
-	local __tombolo_not='BASH|BASHOPTS|BASHPID|BASH_@(A*|CMDS|COMMAND|EXECUTION_STRING|L*|MONOSECONDS|S*)'
-	__tombolo_not+='|BASH_@(TRAPSIG|VERS*)|COMP_WORDBREAKS|DIRSTACK|EPOCH@(REALTIME|SECONDS)|EUID|FUNCNAME'
-	__tombolo_not+='|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS'
-	__tombolo_not+='|SHELLOPTS|SRANDOM|UID|_'
-	builtin shopt -s extglob
-	builtin compgen -v -P '#' -X "@(__tombolo*|$__tombolo_not)" >&64
-	mapfile -t __tombolo_v </dev/fd/64
-	builtin declare -p "${__tombolo_v[@]#?}"
-}
-
-# The same with what was given put aside, where the command did not change it.
-__tombolo_own_variables() {
-	local -a __tombolo_same && local __tombolo_i __tombolo_v || return
+	;;
+aside)
+	# Puts it aside, where the command did not change it.
 	for ((__tombolo_i = 3; __tombolo_i < ${#__tombolo[@]}; __tombolo_i++)); do
 		__tombolo_v=${__tombolo[__tombolo_i]%%=*}
 		[ "$__tombolo_v=${!__tombolo_v-}" = "${__tombolo[__tombolo_i]}" ] || continue
 		__tombolo_same+=("${__tombolo[__tombolo_i]}")
 		builtin unset -v "$__tombolo_v"
-		eval "${__tombolo_hidden[__tombolo_i]}"
+		builtin eval "${__tombolo_hidden[__tombolo_i]}"
 	done
-	__tombolo_variables || return
-	for __tombolo_v in "${__tombolo_same[@]}"; do
-		builtin declare -gx "$__tombolo_v"
+	;;
+trap)
+	# The command may put a trap of its own in the place of ours: then the state is kept where it leaves.
+	__tombolo_exit=
+	exit() {
+		__tombolo_exit=$?
+		[ "$BASHPID" != "$$" ] || { __tombolo_save; } 2>/dev/null
+		builtin exit "${@:-$__tombolo_exit}"
+	}
+	;;
+less)
+	for __tombolo_i in HOME LANG LC_ALL LOGNAME PATH SHELL USER; do
+		case ${!__tombolo_i@a} in *x*) continue ;; esac
+		builtin printf 'declare +x %s\n' "$__tombolo_i"
+		[ -v "$__tombolo_i" ] || builtin printf 'unset -v %s\n' "$__tombolo_i"
 	done
-}
-
-# Without its last line it counts for nothing: so it is when somebody made names of ours read-only.
-__tombolo_state() {
-	local __tombolo_v && __tombolo_own_variables || return
-	builtin printf '[ "$BASHOPTS" = %s ] || { shopt -u ${BASHOPTS//:/ }; shopt -s %s; }\n' \
+	;;
+options)
+	# Aliases come with the last step, as `set` does.
+	builtin printf '[ "$BASHOPTS" = %s ] || { eval "shopt -u ${BASHOPTS//:/ }"; shopt -s %s; }\n' \
 		"$__tombolo_shopt" "${__tombolo_shopt//:/ }"
-	for __tombolo_v in HOME LANG LC_ALL LOGNAME PATH SHELL USER; do
-		[ -v "$__tombolo_v" ] || builtin printf 'unset -v %s\n' "$__tombolo_v"
+	builtin printf '__tombolo_set="set +o ${SHELLOPTS//:/ +o } -o %s' "${__tombolo_set//:/ -o }"
+	case :$__tombolo_shopt: in
+	*:expand_aliases:*) builtin printf '; builtin shopt -s expand_aliases"\nshopt -u expand_aliases\n' ;;
+	*) builtin printf '"\n' ;;
+	esac
+	;;
+back)
+	for __tombolo_i in extglob expand_aliases localvar_inherit; do
+		case :$__tombolo_shopt: in *:"$__tombolo_i":*) builtin shopt -s "$__tombolo_i" ;; esac
 	done
-	if [ "$PWD" != "${__tombolo[2]}" ]; then __tombolo_pwd=("$PWD" ${OLDPWD+"$OLDPWD"}); fi
-	builtin printf '__tombolo_cd'
-	builtin printf ' %s' "${__tombolo_pwd[@]@Q}"
-	builtin unset -f __tombolo_cd __tombolo_given __tombolo_variables __tombolo_own_variables \
-		__tombolo_state __tombolo_save ${__tombolo_exit+"exit"}
-	builtin printf '\n'
-	builtin declare -f
-	builtin declare -F
-	builtin alias -p
-	builtin umask -p
-	builtin printf 'exec 61<&-\n__tombolo_given\nset -o %s\n#kept\n' "${__tombolo_set//:/ -o }"
-}
-
-# At the end of the command line (then with its status), at `exit`, or in the trap, whichever comes first.
-__tombolo_save() {
-	__tombolo_status=${1-}
-	local __tombolo_set=$SHELLOPTS __tombolo_shopt=$BASHOPTS -
-	set +efnuvx +o posix
-	builtin shopt -u localvar_inherit
-	builtin trap '' XFSZ
-	__tombolo_state >&64
-	# As it was: the command's own EXIT trap may follow.
-	builtin shopt -u extglob
-	case :$__tombolo_shopt: in *:extglob:*) builtin shopt -s extglob ;; esac
-	case :$__tombolo_shopt: in *:localvar_inherit:*) builtin shopt -s localvar_inherit ;; esac
-	__tombolo_save() { __tombolo_status=${1-}; }
-}
-
-if [ -e /dev/fd/61 ]; then
-	# What a new bash is born with, before the state says otherwise; its options come last.
-	set +o ${SHELLOPTS//:/ +o }
-	declare +x HOME LANG LC_ALL LOGNAME PATH SHELL USER
-	. /dev/fd/61 >/dev/null 2>&1
-else
-	{
-		__tombolo_cd "${__tombolo[1]}"
-		__tombolo_given
-	} 2>/dev/null
-fi
+	;;
+esac

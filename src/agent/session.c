@@ -23,9 +23,13 @@
 /* The last bytes of a whole state. */
 #define KEPT_MARK "\n#kept\n"
 
-static const char script[] =
+/* The parts of session.bash. */
+static const char *const scripts[] = {
 #include "agent/session_script.inc"
-	;
+};
+
+enum { OLD_STATE = ARRAY_LEN(scripts), TEXTS, NEW_STATE }; /* among the descriptors of a run */
+_Static_assert(NEW_STATE + 1 == COMMAND_SESSION_FDS, "session.bash says which descriptors it wants");
 
 struct session {
 	struct session *next;
@@ -172,14 +176,14 @@ static int seal(int fd)
 												    : 0;
 }
 
-static int script_fd(void)
+static int script_fd(size_t i)
 {
-	static int fd = -1;
+	static int fds[ARRAY_LEN(scripts)]; /* 0: not made yet */
 
-	if (fd >= 0) return fd;
-	fd = memory_file("session", script, sizeof script - 1);
-	if (fd >= 0) (void)seal(fd);
-	return fd;
+	if (fds[i] > 0) return fds[i];
+	fds[i] = memory_file("session", scripts[i], strlen(scripts[i]));
+	if (fds[i] > 0) (void)seal(fds[i]);
+	return fds[i];
 }
 
 /* ---- runs ---- */
@@ -327,13 +331,14 @@ static int plan_files(struct session_start *start, const struct session *s)
 {
 	int *fds = start->command.session_fds;
 
-	fds[0] = script_fd();
-	fds[1] = s->state_fd;
-	fds[2] = memory_file("command", start->command.line.data, start->command.line.len);
-	fds[3] = memory_file("state", NULL, 0);
-	start->run->state_fd = fds[3];
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
+		fds[i] = script_fd(i);
+	fds[OLD_STATE] = s->state_fd;
+	fds[TEXTS] = memory_file("command", start->command.line.data, start->command.line.len);
+	fds[NEW_STATE] = memory_file("state", NULL, 0);
+	start->run->state_fd = fds[NEW_STATE];
 	for (size_t i = 0; i < COMMAND_SESSION_FDS; i++) {
-		if (i != 1 && fds[i] < 0) return fds[i];
+		if (i != OLD_STATE && fds[i] < 0) return fds[i];
 	}
 	return 0;
 }
@@ -369,8 +374,8 @@ int session_start(const char *name, const struct wire_list *argv, const struct w
 
 void session_start_done(struct session_start *s)
 {
-	/* The first two are not the run's own; the last is kept with it. */
-	fd_close(s->command.session_fds[2]);
+	/* The others are not the run's own, but for the new state, which is kept with it. */
+	fd_close(s->command.session_fds[TEXTS]);
 	command_done(&s->command);
 	free(s->memory);
 	*s = (struct session_start){.command = COMMAND_NONE};

@@ -1,14 +1,14 @@
 /*
  * session.h - sessions: what one bash leaves behind for the next that comes under the same name.
  *
- * Theory of operation. Every command of a session gets a new bash. It runs our fixed script (session.bash),
- * which restores the state of the session, evaluates the command line, and writes the new state. All of that
+ * Theory of operation. Every command of a session gets a new bash. It runs our fixed scripts (session.bash),
+ * which restore the state of the session, evaluate the command line, and write the new state. All of that
  * travels in memory files, so that nothing a client typed ever becomes part of a program:
  *
- *     60  the script       sealed, one for all
- *     61  the state        written by an earlier bash, sealed since; absent before the first command
- *     62  the command line, and what was given with it
- *     63  the new state    empty; read by nobody here: at most passed on to the next bash
+ *     60  the scripts      and 61; sealed, the same for all
+ *     62  the state        written by an earlier bash, sealed since; absent before the first command
+ *     63  the command line, and what was given with it
+ *     64  the new state    empty; read by nobody here: at most passed on to the next bash
  *
  * A *run* is one such bash, from its start to the death of its leader. When it ended by itself and what it
  * wrote is whole, that is the session's state from then on; runs overlap, the last to end wins. A bash that

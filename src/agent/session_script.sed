@@ -1,5 +1,6 @@
-# Turns session.bash into the lines of a C string, without what only readers need.
+# Turns session.bash into C strings with commas between, without what only readers need.
 s/^[[:space:]]*//
+/^#=$/c ,
 /^#/d
 /^$/d
 s/[\\"]/\\&/g

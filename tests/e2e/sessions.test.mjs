@@ -76,7 +76,7 @@ describe('sessions', { skip }, () => {
 			['set -u; echo $nothing', 127],
 			['set +u', 0],
 			['builtin() { exit 9; }; unset -f builtin', 0],
-			['exec 10>/dev/null 63>&- 64>&- 62>&-', 0],
+			['exec 10>/dev/null 11>&- 63>&- 64>&- 65>&- 66>&-', 0],
 			['set -n; echo never', 0],
 		]) {
 			const run1 = await run(line);
@@ -109,6 +109,18 @@ describe('sessions', { skip }, () => {
 		assert.equal((await run('pwd')).out, '/usr\n');
 		assert.equal((await run('trap "echo E" ERR; false')).out, 'E\n');
 		assert.equal((await run("trap -p ERR DEBUG")).out, "");
+	});
+
+	test('aliases and options of a command do not come between, and are kept', async () => {
+		const { run } = session();
+		await run("x=1; shopt -s expand_aliases nullglob; alias local=false builtin=false case=false [=false; mkdir given");
+		const line = 'trap "echo bye" EXIT; echo $x ${A-unset} ${PWD##*/} none*; x=$((x + 1)); case; echo $?';
+		assert.equal((await run(line)).out, '1 unset workspace\n1\nbye\n');
+		assert.equal((await run(line, { cwd: '/workspace/given', env: { A: 'given' } })).out, '2 given given\n1\nbye\n');
+		assert.equal((await run(line)).out, '3 unset workspace\n1\nbye\n');
+		await run('unalias -a; shopt -u expand_aliases; set -u; export -n HOME; unset LANG LC_ALL');
+		const seen = await run('sh -c "echo \\${HOME-unset} \\${LANG-unset}"; echo $HOME; shopt -q expand_aliases || echo off; echo $LANG; echo no');
+		assert.equal(seen.out, 'unset unset\n/home/sandbox\noff\n');
 	});
 
 	test('cwd and env of a request count for that command only, unless it changes them', async () => {
@@ -274,10 +286,11 @@ describe('sessions', { skip }, () => {
 
 	test('a client that left loses its command nothing: the state is kept', async () => {
 		const { id, name, run } = session();
-		const leaving = startExec(base, id, ['sh', '-c', 'echo begun; until [ -e go ]; do sleep 0.02; done; x=kept; touch done'], { headers: { 'Session-Id': name } });
+		const leaving = startExec(base, id, ['sh', '-c', 'echo begun; until [ -e go ]; do sleep 0.02; done; x=kept; echo $$ > done'], { headers: { 'Session-Id': name } });
 		await leaving.saw('begun');
 		leaving.request.destroy();
-		await sh(base, id, 'touch go; until [ -e done ]; do sleep 0.02; done');
+		// To its end: a command that overlaps it would put its own state in the place of this one's.
+		await sh(base, id, 'touch go; until [ -s done ]; do sleep 0.02; done; while kill -0 $(cat done) 2>/dev/null; do sleep 0.02; done');
 		await eventually(async () => (await run('echo $x')).out === 'kept\n', 'the state of the abandoned command');
 	});
 });
