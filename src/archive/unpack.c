@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "archive/cursor.h"
 #include "archive/dirs.h"
@@ -20,6 +21,7 @@
 #define PATH_CAP ((size_t)1 << 20) /* libarchive takes none longer */
 
 struct unpacker {
+	int root_fd;
 	struct source *source;
 	struct cursor at;     /* where members are made */
 	struct cursor target; /* where hard links find what they link to */
@@ -38,15 +40,27 @@ static int refuse(struct unpacker *u, const char *name, const char *why)
 	return verdict_refuse(u->v, -EPERM, "member '" PATH_SHOWN "' %s", name, why);
 }
 
+/* A disk that is full may have room for bytes: how many files it takes is a limit of its own. Right after the
+ * failure, because what is cleared away makes room. */
+static int explain_full(struct unpacker *u, int code)
+{
+	struct statvfs st;
+
+	if (u->v->failures > 1 || (code != -ENOSPC && code != -EDQUOT)) return code;
+	if (fstatvfs(u->root_fd, &st) < 0 || st.f_files == 0 || st.f_ffree > 0) return code;
+	return err_add(&u->v->failure, "the disk takes no more than %llu files and directories",
+		       (unsigned long long)st.f_files);
+}
+
 static int member_failed(struct unpacker *u, int code, const char *what)
 {
-	return verdict_fail(u->v, code, "%s './" PATH_SHOWN "'", what, u->path.data);
+	return explain_full(u, verdict_fail(u->v, code, "%s './" PATH_SHOWN "'", what, u->path.data));
 }
 
 static int go_failed(struct unpacker *u, int code, const struct err *e)
 {
 	if (!u->v->failures++) u->v->failure = *e;
-	return code;
+	return explain_full(u, code);
 }
 
 static struct attrs attrs_of(struct unpacker *u, struct archive_entry *entry)
@@ -252,6 +266,7 @@ void unpack(const char *root, int in_fd, struct verdict *v)
 		verdict_fail(v, -errno, "open '" PATH_SHOWN "'", root);
 		return;
 	}
+	u.root_fd = root_fd;
 	restore_by_staging(root_fd, in_fd, &u);
 	finish_root(&u, root_fd, &before);
 	if (made && v->failures) (void)rmdir(root);

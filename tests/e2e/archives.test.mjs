@@ -39,6 +39,10 @@ describe('archives', { skip }, () => {
 		assert.equal(run.code, 0, run.err);
 		return run.out;
 	};
+	/** A sandbox with limits of its own. */
+	const sandboxWith = async (limits) => (await call(`${base}/v1/sandbox`, 'POST', { body: JSON.stringify({ limits }) })).json.id;
+	/** An archive of COUNT empty files. */
+	const many = (count) => tar(Array.from({ length: count }, (_, i) => ({ name: `many/${i}` })));
 	const names = (bytes) => read(bytes).map(({ name }) => name).sort();
 	/** What a tree looks like, for comparing two. */
 	const listing = (id) => out(id, "cd /workspace && find . -printf '%p %y %m %l %T@\\n' | sort && find . -type f -exec sha256sum {} + | sort");
@@ -229,14 +233,29 @@ describe('archives', { skip }, () => {
 		}
 		const answer = await hydrate(id, deep);
 		assert.ok([200, 502].includes(answer.status));
-		const many = tar([...Array(full ? 200_000 : 5000)].map((_, i) => ({ name: `many/${i}` })));
-		assert.equal((await hydrate(newId(), many)).status, 200);
+		assert.deepEqual((await hydrate(await sandboxWith({ cpu: 1 }), many(full ? 100_000 : 5000))).json, { ok: true });
+		assert.ok(memoryOf(programs(server.pid)['tombolo-front']) < 50 * MiB);
+	});
+
+	test('C068 more files than the disk takes: the error says so, and the old tree is whole', async (t) => {
+		const id = await sandboxWith({ cpu: 1, disk_mb: full ? 2048 : 64 });
+		await out(id, 'cd /workspace; mkdir d; echo good > d/f');
+		const before = await listing(id);
+		const [free, all] = (await out(id, 'df --output=iavail,itotal /workspace | tail -1')).trim().split(/ +/).map(Number);
+		if (free === 0 || free > 200_000) {
+			t.skip('this host limits no number of files');
+			return;
+		}
+		const answer = await hydrate(id, many(free + 100));
+		assertError(answer, 502, 'workspace_archive_write_error', 'tar extract failed (exit 2): ');
+		assert.ok(answer.json.error.includes(`the disk takes no more than ${all} files and directories`), answer.json.error);
+		assert.equal(await listing(id), before);
+		assert.ok(Number(await out(id, 'df --output=iavail /workspace | tail -1')) > free - 100, 'what was staged is gone');
 		assert.ok(memoryOf(programs(server.pid)['tombolo-front']) < 50 * MiB);
 	});
 
 	test('C068 C130 an archive larger than the disk of the sandbox fails and leaves the old tree', async (t) => {
-		const { json } = await call(`${base}/v1/sandbox`, 'POST', { body: JSON.stringify({ limits: { disk_mb: 64 } }) });
-		const { id } = json;
+		const id = await sandboxWith({ disk_mb: 64 });
 		await out(id, 'cd /workspace; echo good > f');
 		const free = Number(await out(id, 'df --output=avail -B1 /workspace | tail -1'));
 		if (free > 128 * MiB) {
