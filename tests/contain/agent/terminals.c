@@ -33,7 +33,7 @@ TEST(a_terminal_has_its_size_from_the_first_moment)
 
 TEST(a_short_program_on_a_terminal_ends_at_once)
 {
-	uint64_t longest = 0;
+	unsigned slow = 0;
 
 	for (int i = 0; i < 200; i++) {
 		auto_run struct run r = {0};
@@ -42,10 +42,10 @@ TEST(a_short_program_on_a_terminal_ends_at_once)
 		rig_start_terminal(&r, &m);
 		rig_until(run_ended, &r);
 		ASSERT_EQ(r.end.reason, END_EXITED);
-		longest = MAX(longest, r.end.duration_ms);
+		slow += r.end.duration_ms >= 200;
 	}
-	/* Not one of them had to wait for 200 ms of silence. */
-	ASSERT_TRUE(longest < 200);
+	/* A wait for 200 ms of silence would be in each of them, a busy host in a few. */
+	ASSERT_TRUE(slow < 20);
 }
 
 TEST(the_shell_is_interactive_with_job_control_and_owns_its_terminal)
