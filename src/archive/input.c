@@ -8,8 +8,10 @@
 
 #include "base/mem.h"
 
-#define CHUNK     ((size_t)64 << 10) /* larger ones leave the cache between read() and write() */
-#define PIPE_SIZE (1 << 20)          /* what an ordinary user may ask for */
+/* Each read of a full pipe wakes its writer: smaller chunks wake it more often, much larger ones leave the
+ * cache between read() and write(). */
+#define CHUNK     ((size_t)256 << 10)
+#define PIPE_SIZE (1 << 20) /* what an ordinary user may ask for */
 
 enum state {
 	UNKNOWN, /* nothing read */
