@@ -146,7 +146,7 @@ for (const [what, end, flags] of [
 	['kill -9 of all but the agents', killAllButAgents, []],
 	['an upgrade: SIGTERM with keep-sandboxes, then a start', async (server) => { server.child.kill('SIGTERM'); await server.ended; }, ['--keep-sandboxes']],
 ]) {
-	test(`${what} keeps sandboxes, processes, terminals and logs`, { skip }, async () => {
+	test(`C129 ${what} keeps sandboxes, processes, terminals and logs`, { skip }, async () => {
 		const port = await freePort();
 		let server = await Server.start({ flags, listen: `127.0.0.1:${port}` });
 		const { url } = server;
