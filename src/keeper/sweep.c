@@ -162,6 +162,7 @@ static void each_compare_run(struct sandbox *s, void *ctx)
 	if (strcmp(s->record.run, search->run) == 0) search->found = true;
 }
 
+/* Before the loop runs; v1 has no event for "the last one in it is dead". */
 static void sweep_cgroup(const char *run, void *ctx)
 {
 	struct run_search search = {.run = run};
