@@ -39,7 +39,7 @@ static bool send_next(struct follow *f, bool *ret_poor)
 
 	/* Told at once, and once for each event that is sent: a reader that is stuck shall be known as such.
 	 */
-	if (seq != f->cursor) tell_gap(f, seq);
+	if (seq != f->cursor || (any && event.cut)) tell_gap(f, seq);
 	*ret_poor = any && event.len > f->credit;
 	if (!any) f->cursor = seq;
 	if (!any || *ret_poor) return false;

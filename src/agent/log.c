@@ -83,6 +83,22 @@ static void drop_oldest(struct log *l)
 	l->first_seq++;
 }
 
+/* Makes room for LEN bytes of what was overwritten, or for a little more. */
+static void forget(struct log *l, size_t len)
+{
+	struct log_event *e = &l->events[l->event_first];
+
+	if (l->kind != LOG_OF_TERMINAL || e->len <= len) {
+		drop_oldest(l);
+		return;
+	}
+	e->cut = 1;
+	e->len -= (uint32_t)len;
+	e->offset = (uint32_t)((e->offset + len) % l->bytes_room);
+	l->byte_first = e->offset;
+	l->byte_count -= len;
+}
+
 /* Where LEN bytes from OFFSET on lie in the ring. */
 static void ring_parts(const struct log *l, size_t offset, size_t len, struct iovec parts[2])
 {
@@ -109,7 +125,7 @@ ssize_t log_gather(struct log *l, int fd, size_t max)
 	l->total += (uint64_t)n;
 	/* The oldest bytes are overwritten by now; their events go before anybody can look. */
 	while (l->byte_count > l->bytes_room)
-		drop_oldest(l);
+		forget(l, l->byte_count - l->bytes_room);
 	return n;
 }
 

@@ -3,11 +3,12 @@
  *
  * Theory of operation: a pipe is read straight into a ring of LOG_BYTES (a terminal's: LOG_TERMINAL_BYTES);
  * one read, or several, are one event (stream, length, time) in a second ring of LOG_EVENTS. Overwritten
- * bytes take their events with them, always whole. Both rings live in one *arena*, mapped at the first
- * output, so a silent process costs nothing. When the process has ended and its pipes are closed,
- * log_settle() moves what is there to a block of just that size, and the arena, warm, serves the next
- * process. This memory is not charged to the sandbox: when more than LOGS_LARGE processes
- * (LOGS_TERMINAL_LARGE terminals) write at once, the others get smaller rings.
+ * bytes take their events with them: whole ones of a process; of a terminal the oldest event loses its
+ * beginning and is *cut*, for its events are large and its bytes mean the same wherever they begin. Both
+ * rings live in one *arena*, mapped at the first output, so a silent process costs nothing. When the process
+ * has ended and its pipes are closed, log_settle() moves what is there to a block of just that size, and the
+ * arena, warm, serves the next process. This memory is not charged to the sandbox: when more than LOGS_LARGE
+ * processes (LOGS_TERMINAL_LARGE terminals) write at once, the others get smaller rings.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ enum log_kind { LOG_OF_PROCESS = 0, LOG_OF_TERMINAL = 1 };
 struct log_event {
 	uint64_t at_ms; /* wall clock */
 	uint32_t len : 24;
-	uint32_t stream : 8; /* enum wire_stream */
+	uint32_t stream : 7; /* enum wire_stream */
+	uint32_t cut : 1;    /* it had more bytes, before these */
 	uint32_t offset;     /* of its bytes in the ring */
 };
 

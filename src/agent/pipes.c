@@ -4,7 +4,7 @@
  * copy of its descriptor takes the input.
  *
  * A terminal gives 4 KiB at a time at most, and a packet for each would cost more than its bytes. So when it
- * gives much, what follows is gathered into the same event: until that is a GATHER_PART of the log, or little
+ * gives much, what follows is gathered into the same event: until that is as large as events get, or no more
  * comes, or GATHER_MS are over. Little goes on at once: a key's echo waits for nothing.
  *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
@@ -23,12 +23,14 @@
 #include "base/mem.h"
 #include "wire/message.h"
 
-#define READS_A_TURN 4    /* of one pipe: others have a right to their turn */
-#define READ_TRIES   3    /* of one pipe that gives errors, one after the other */
-#define TTY_MOST     4096 /* a terminal gives no more at once */
-#define TTY_FULL     2048 /* with this much there may be more */
-#define GATHER_PART  16   /* the log forgets whole events: a larger one would cost too much of it */
-#define GATHER_MS    1
+#define READS_A_TURN     4    /* of one pipe: others have a right to their turn */
+#define TTY_READS_A_TURN 16   /* of a terminal: a large event */
+#define READ_TRIES       3    /* of one pipe that gives errors, one after the other */
+#define TTY_MOST         4096 /* a terminal gives no more at once */
+#define TTY_FULL         2048 /* with this much there may be more */
+#define GATHER_PART      4    /* of the log: its readers shall not have to wait for all of it */
+#define GATHER_MS        1
+#define LOOKS            5 /* for more, before we believe that there is none */
 
 static void on_output_ready(struct watch *w, uint32_t events);
 static void on_gathered(struct timer *t);
@@ -223,10 +225,25 @@ static size_t event_most(const struct process *p)
 	return MAX(p->log.bytes_room / GATHER_PART, (size_t)TTY_MOST);
 }
 
-/* N bytes came of a terminal: whether it pays to wait for more. */
-static bool is_worth_gathering(struct process *p, size_t n)
+/* Whether more has come, or comes in these microseconds: a few looks cost less than a wake-up. */
+static bool comes_more(int fd)
 {
-	if (p->facts.kind != KIND_TERMINAL || n < TTY_FULL || p->log.gathered >= event_most(p)) return false;
+	int n = 0;
+
+	for (int i = 0; i < LOOKS && !n; i++) {
+		if (ioctl(fd, FIONREAD, &n) < 0) return false;
+	}
+	return n > 0;
+}
+
+/* N bytes came of a terminal: whether it pays to wait for more. */
+static bool is_worth_gathering(struct output_pipe *o, size_t n)
+{
+	struct process *p = o->process;
+	bool first = p->log.gathered == n, much = n >= TTY_FULL;
+
+	if (p->facts.kind != KIND_TERMINAL || p->log.gathered + TTY_MOST > event_most(p)) return false;
+	if (!much && (first || !comes_more(o->fd))) return false;
 	if (!p->gathering.armed) timer_start(&p->gathering, GATHER_MS);
 	return true;
 }
@@ -254,7 +271,7 @@ static int read_once(struct output_pipe *o)
 	o->failures = 0;
 	o->owed -= MIN(o->owed, (size_t)n);
 	if (p->reaped) p->quiet_from = clock_ms();
-	if (is_worth_gathering(p, (size_t)n)) return 1;
+	if (is_worth_gathering(o, (size_t)n)) return 1;
 	tell(o);
 	return (size_t)n == room || (p->facts.kind == KIND_TERMINAL && n >= TTY_FULL);
 }
@@ -262,9 +279,9 @@ static int read_once(struct output_pipe *o)
 /* Reads what is there. Whether the pipe came to its end. */
 static bool read_some(struct output_pipe *o)
 {
-	int r = 1;
+	int reads = o->process->facts.kind == KIND_TERMINAL ? TTY_READS_A_TURN : READS_A_TURN, r = 1;
 
-	for (int i = 0; i < READS_A_TURN && r == 1 && o->fd >= 0; i++)
+	for (int i = 0; i < reads && r == 1 && o->fd >= 0; i++)
 		r = read_once(o);
 	if (r >= 0) return false;
 	close_output(o);

@@ -5,7 +5,8 @@
  * and calls back for each piece. Between two calls nothing is left inside wslay, because it asks for more
  *until it gets none. Output: a message is queued at wslay and at once taken out again, as frames in the
  * connection's own output buffer (transmit() never refuses). So both queues are the connection's, and its
- * rules count: one send a turn, partial writes resumed, on_drain, resets.
+ * rules count: one send a turn, partial writes resumed, on_drain, resets. A large message goes past both: of
+ * its frame wslay makes only the head, and the bytes go to the kernel from where they lie.
  *
  * States of a socket, in this order only:
  *
@@ -33,6 +34,8 @@
 	(1u << 20) /* of unread output, beyond which no input is read: it could only be answers to pings */
 #define UNSENT_MAX (256u << 10)
 #define REASON_MAX 123
+#define LARGE_MIN  (16u << 10) /* bytes of a message that pays for a send of its own */
+#define HEAD_MAX   14          /* bytes of a frame's head */
 
 enum socket_state { SOCKET_OPEN, SOCKET_CLOSING, SOCKET_OVER };
 
@@ -182,6 +185,56 @@ static ssize_t read_fragment(wslay_event_context_ptr frames, uint8_t *room, size
 	return (ssize_t)n;
 }
 
+/* ---- large messages ---- */
+
+struct frame_head {
+	uint8_t bytes[HEAD_MAX];
+	size_t len;
+	bool is_whole;
+};
+
+/* wslay gives the head first, then the bytes as they were given to it. */
+static ssize_t take_head(const uint8_t *bytes, size_t len, int flags, void *user)
+{
+	struct frame_head *head = user;
+
+	(void)flags;
+	if (head->is_whole) return (ssize_t)len;
+	memcpy(head->bytes, bytes, len);
+	head->len = len;
+	head->is_whole = true;
+	return (ssize_t)len;
+}
+
+/* The head of a frame of LEN bytes that is a message. false: there is no memory. */
+static bool frame_head_make(struct frame_head *head, uint8_t opcode, const void *bytes, size_t len)
+{
+	static const struct wslay_frame_callbacks take = {.send_callback = take_head};
+	struct wslay_frame_iocb frame = {
+		.fin = 1, .opcode = opcode, .payload_length = len, .data = bytes, .data_length = len};
+	wslay_frame_context_ptr maker;
+
+	*head = (struct frame_head){0};
+	if (wslay_frame_context_init(&maker, &take, head) != 0) return false;
+	bool made = wslay_frame_send(maker, &frame) == (ssize_t)len;
+	wslay_frame_context_free(maker);
+	return made;
+}
+
+/* Whether it went, or what of it the kernel did not take was kept. */
+static bool send_large(struct websocket *ws, uint8_t opcode, const void *bytes, size_t len)
+{
+	struct conn *c = ws->x->conn;
+	struct frame_head head;
+
+	if (len < LARGE_MIN || len > WEBSOCKET_FRAME_MAX || c->out.len) return false;
+	if (!frame_head_make(&head, opcode, bytes, len)) return false;
+	output_send(c, head.bytes, head.len, bytes, len);
+	ws->x->drain_due = true;
+	conn_mark(c);
+	return true;
+}
+
 static void send_message(struct exchange *x, uint8_t opcode, const void *bytes, size_t len)
 {
 	struct websocket *ws = x->socket;
@@ -190,7 +243,7 @@ static void send_message(struct exchange *x, uint8_t opcode, const void *bytes, 
 	const struct wslay_event_fragmented_msg parts = {
 		.opcode = opcode, .source.data = &rest, .read_callback = read_fragment};
 
-	if (x->aborted || ws->state != SOCKET_OPEN) return;
+	if (x->aborted || ws->state != SOCKET_OPEN || send_large(ws, opcode, bytes, len)) return;
 	int r = len <= WEBSOCKET_FRAME_MAX ? wslay_event_queue_msg(ws->frames, &whole)
 					   : wslay_event_queue_fragmented_msg(ws->frames, &parts);
 	if (r == 0) flush_frames(ws);

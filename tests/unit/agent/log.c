@@ -197,20 +197,66 @@ TEST(a_silent_log_settles_to_nothing)
 TEST(a_terminals_log_is_smaller_and_has_arenas_of_its_own)
 {
 	struct log terminal = {.kind = LOG_OF_TERMINAL}, process = {0};
+	uint64_t first = 200 - LOG_TERMINAL_BYTES / 4000; /* that one is cut */
 
 	for (uint32_t i = 0; i < 200; i++) {
 		log_one(&terminal, 1, i, 4000);
 		log_one(&process, 1, i, 4000);
 	}
-	ASSERT_EQ(log_first_seq(&terminal), 200 - LOG_TERMINAL_BYTES / 4000 + 1);
+	ASSERT_EQ(log_first_seq(&terminal), first);
 	ASSERT_EQ(log_first_seq(&process), 1);
 	ASSERT_EQ(log_next_seq(&terminal), 201);
 	assert_one(&terminal, 200, 1, 199, 4000);
 	log_settle(&terminal);
-	assert_one(&terminal, log_first_seq(&terminal), 1, 200 - LOG_TERMINAL_BYTES / 4000, 4000);
+	ASSERT_EQ(log_first_seq(&terminal), first);
+	assert_one(&terminal, first + 1, 1, (uint32_t)first, 4000);
 	assert_one(&terminal, 200, 1, 199, 4000);
 	log_done(&terminal);
 	log_done(&process);
+}
+
+/* Event SEQ has lost its beginning: of what log_one() wrote as NUMBER, LEN bytes are left. */
+static void assert_cut(const struct log *l, uint64_t seq, uint32_t number, size_t len)
+{
+	uint64_t at = 1;
+	struct log_event event;
+	struct iovec parts[2];
+
+	ASSERT_TRUE(log_event_at(l, &at, &event, parts));
+	ASSERT_EQ(at, seq);
+	ASSERT_TRUE(event.cut);
+	ASSERT_EQ(event.len, len);
+	ASSERT_EQ(parts[0].iov_len + parts[1].iov_len, len);
+	for (size_t i = 0; i < 2; i++) {
+		const uint8_t *bytes = parts[i].iov_base;
+
+		for (size_t j = 0; j < parts[i].iov_len; j++)
+			ASSERT_EQ(bytes[j], number % 251);
+	}
+}
+
+TEST(of_a_terminal_the_oldest_event_is_cut_so_that_all_of_its_room_is_of_use)
+{
+	struct log l = {.kind = LOG_OF_TERMINAL};
+	size_t len = 60000, rest = LOG_TERMINAL_BYTES % len;
+
+	for (uint32_t i = 1; i <= 30; i++) {
+		log_one(&l, 1, i, len);
+		if (i <= LOG_TERMINAL_BYTES / len) continue;
+		ASSERT_EQ(l.byte_count, LOG_TERMINAL_BYTES);
+		assert_cut(&l, i - LOG_TERMINAL_BYTES / len, (uint32_t)(i - LOG_TERMINAL_BYTES / len), rest);
+		assert_one(&l, i, 1, i, len);
+	}
+	/* Exactly what is left of it is overwritten: it goes. */
+	log_one(&l, 1, 31, rest);
+	ASSERT_EQ(log_first_seq(&l), 31 - LOG_TERMINAL_BYTES / len);
+	assert_one(&l, log_first_seq(&l), 1, (uint32_t)log_first_seq(&l), len);
+	log_one(&l, 1, 32, 10);
+	assert_cut(&l, 31 - LOG_TERMINAL_BYTES / len, (uint32_t)(31 - LOG_TERMINAL_BYTES / len), len - 10);
+	log_settle(&l);
+	assert_cut(&l, 31 - LOG_TERMINAL_BYTES / len, (uint32_t)(31 - LOG_TERMINAL_BYTES / len), len - 10);
+	assert_one(&l, 32, 1, 32, 10);
+	log_done(&l);
 }
 
 TEST(a_log_that_was_dropped_goes_on_counting)
@@ -234,15 +280,17 @@ TEST(a_log_that_was_dropped_goes_on_counting)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {RUN(events_come_back_in_order_with_their_streams),
-					   RUN(what_is_gathered_is_nobodys_until_it_is_one_event),
-					   RUN(old_bytes_make_way_with_their_whole_event),
-					   RUN(the_number_of_events_is_bounded),
-					   RUN(a_settled_log_holds_the_same_in_less_memory),
-					   RUN(when_very_many_write_the_others_keep_less),
-					   RUN(a_silent_log_settles_to_nothing),
-					   RUN(a_terminals_log_is_smaller_and_has_arenas_of_its_own),
-					   RUN(a_log_that_was_dropped_goes_on_counting)};
+	const struct CMUnitTest tests[] = {
+		RUN(events_come_back_in_order_with_their_streams),
+		RUN(what_is_gathered_is_nobodys_until_it_is_one_event),
+		RUN(old_bytes_make_way_with_their_whole_event),
+		RUN(the_number_of_events_is_bounded),
+		RUN(a_settled_log_holds_the_same_in_less_memory),
+		RUN(when_very_many_write_the_others_keep_less),
+		RUN(a_silent_log_settles_to_nothing),
+		RUN(a_terminals_log_is_smaller_and_has_arenas_of_its_own),
+		RUN(of_a_terminal_the_oldest_event_is_cut_so_that_all_of_its_room_is_of_use),
+		RUN(a_log_that_was_dropped_goes_on_counting)};
 
 	return cmocka_run_group_tests(tests, open_pipe, close_pipe);
 }
