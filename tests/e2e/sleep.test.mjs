@@ -1,4 +1,4 @@
-// sleep.test.mjs - idle sleep: what nobody uses ends its processes and keeps its files. Field cases C033, C054, C055, C074.
+// sleep.test.mjs - idle sleep: what nobody uses ends its processes and keeps its files. Field cases C033, C054 to C058, C074.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -148,6 +148,63 @@ test('C055, C074: sleepers survive the death of front, keeper and server, and a 
 	await remove(id, last.url);
 	await remove(awake, last.url);
 	await last.stop();
+});
+
+test('a session ends with the sleep: its name denotes a new one', { skip }, async () => {
+	const id = newId();
+	const inSession = (line) => sh(url, id, line, {}, { headers: { 'Session-Id': 's' } });
+	await call(`${url}/v1/sandbox/${id}/session`, 'POST', { body: '{"id":"s","cwd":"/tmp","env":{"A":"seeded"}}' });
+	await inSession('x=1; mkdir -p /workspace/d; cd /workspace/d');
+	assert.equal((await inSession('echo "$A $x $PWD"')).out, 'seeded 1 /workspace/d\n');
+	await asleep(id);
+	assert.equal((await inSession('echo "${A-none} ${x-none} $PWD"')).out, 'none none /workspace\n');
+	await remove(id);
+});
+
+test('C056 ten times to sleep and back, once with a crash: all lines, the same bytes, the same time', { skip }, async () => {
+	const flags = ['--sleep-after', '300ms'];
+	let mine = await Server.start({ flags });
+	const id = newId();
+	const bytes = (process.env.TOMBOLO_FULL === '1' ? 100 : 8) << 20;
+	const seen = 'sha256sum <big; stat -c "%Y %a" big';
+	await sh(mine.url, id, `head -c ${bytes} /dev/urandom >big; chmod 640 big; touch -d @1600000000 big; : >lines; sync`);
+	const facts = (await sh(mine.url, id, seen)).out;
+	assert.match(facts, /^[0-9a-f]{64}  -\n1600000000 640\n$/);
+	for (let round = 1; round <= 10; round++) {
+		await sh(mine.url, id, `echo ${round} >>lines`);
+		await asleep(id, mine.url);
+		if (round === 5) {
+			await mine.kill();
+			mine = await Server.start({ state: mine.state, flags });
+		}
+		const lines = Array.from({ length: round }, (_, i) => `${i + 1}\n`).join('');
+		assert.equal((await sh(mine.url, id, 'cat lines')).out, lines, `round ${round}`);
+	}
+	assert.equal((await sh(mine.url, id, seen)).out, facts);
+	await remove(id, mine.url);
+	await mine.stop();
+});
+
+// The contract knows no fork: what it has is an archive that another sandbox takes.
+test('C057 C058 a copy is made of one that runs, of one that sleeps, of an archive and of a copy; writes stay apart', { skip }, async () => {
+	const [source, ofRunning, ofSleeping, ofArchive, ofCopy] = Array.from({ length: 5 }, () => newId());
+	const persist = async (id) => {
+		const answer = await fetch(`${url}/v1/sandbox/${id}/persist`, { method: 'POST' });
+		assert.equal(answer.status, 200);
+		return Buffer.from(await answer.arrayBuffer());
+	};
+	const hydrate = async (id, body) => assert.equal((await call(`${url}/v1/sandbox/${id}/hydrate`, 'POST', { body })).status, 200);
+	await sh(url, source, 'mkdir d; echo one >d/f; ln -s d/f link');
+	const archive = await persist(source);
+	await hydrate(ofRunning, archive);
+	await asleep(source);
+	await hydrate(ofSleeping, await persist(source));
+	await hydrate(ofArchive, archive);
+	await hydrate(ofCopy, await persist(ofRunning));
+	const all = [source, ofRunning, ofSleeping, ofArchive, ofCopy];
+	for (const id of all) assert.equal((await sh(url, id, `cat link; echo ${id} >>link; ls -A`)).out, 'one\nd\nlink\n');
+	for (const id of all) assert.equal((await sh(url, id, 'cat d/f')).out, `one\n${id}\n`);
+	await Promise.all(all.map((id) => remove(id)));
 });
 
 test('sleepers do not count among max-sandboxes', { skip }, async () => {
