@@ -44,6 +44,13 @@ test('the path is judged before the session id', async () => {
 	assertError(await call(at('workspace/x'), 'GET', { headers: { 'Session-Id': '/' } }), 400, 'invalid_request', 'Invalid session ID format');
 });
 
+test('next has no sessions: whatever Session-Id says, it is ignored', async () => {
+	const path = `${url}/next/v1/sandbox/${id}/file/workspace/of-next`, headers = { 'Session-Id': 'a/..' };
+	assert.equal((await call(path, 'PUT', { body: 'x', headers })).status, 200);
+	assert.equal((await call(path, 'GET', { headers })).text, 'x');
+	assert.equal((await call(path.replace('/next', ''), 'GET', { headers: { 'Session-Id': '' } })).text, 'x', 'an empty one is none');
+});
+
 test('a NUL in the path is 400', async () => {
 	assertError(await call(at('workspace/a%00b')), 400, 'invalid_request');
 });

@@ -134,6 +134,17 @@ test('argv is executed as it is, in its directory, with its environment over the
 	await remove(id);
 });
 
+test('the program is looked for in the PATH of its own environment', async () => {
+	const id = newId();
+	await sh(url, id, "mkdir bin; printf '#!/bin/sh\\necho \"own $PATH\"\\n' >bin/tool; chmod +x bin/tool");
+	const PATH = '/workspace/bin:/bin';
+	const { id: pid } = await start(id, ['tool'], { env: { PATH } });
+	assert.equal(dataOf(await log(id, pid, '?follow=true'), 'stdout').toString(), `own ${PATH}\n`);
+	assertError(await launch(id, { argv: ['tool'] }), 502, 'process_error', 'process launch failed: ');
+	assertError(await launch(id, { argv: ['true'], env: { PATH: '/workspace/bin' } }), 502, 'process_error', 'process launch failed: ');
+	await remove(id);
+});
+
 test('the dialects before next do not know processes and terminals', async () => {
 	const id = newId();
 	for (const prefix of ['/legacy', '/stable', '/preview']) {
@@ -256,9 +267,9 @@ test('bytes of every value come through exactly', async () => {
 	await remove(id);
 });
 
-test('what fell out of the log is told as truncated, once and first', async () => {
+test('C027 what fell out of the log is told as truncated, once and first; its end and the exit code are there', async () => {
 	const id = newId();
-	const { id: pid } = await script(id, 'echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last');
+	const { id: pid } = await script(id, 'echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last; exit 4');
 	const early = await follow(id, pid);
 	const first = await early.until((event) => event.type === 'stdout');
 	await eventually(async () => (await status(id, pid)).state === 'exited', 'it ends', 20_000);
@@ -271,6 +282,7 @@ test('what fell out of the log is told as truncated, once and first', async () =
 		assert.ok(bytes.length > 500_000 && bytes.length <= 1 << 20, `${bytes.length} bytes`);
 		assert.ok(bytes.toString().endsWith('xlast\n'));
 		assert.equal(events.at(-1).type, 'terminal');
+		assert.deepEqual(events.at(-1).exit, { code: 4, timedOut: false });
 	}
 	early.abort.abort();
 	await remove(id);
@@ -284,6 +296,14 @@ test('a reader that does not read stops neither the process nor other readers', 
 	await stuck.send(`GET /v1/sandbox/${id}/processes/${pid}/logs?follow=true HTTP/1.1\r\nHost: a\r\n\r\n`);
 	await eventually(async () => (await status(id, pid)).state === 'exited', 'it ends', 20_000);
 	assert.equal((await log(id, pid)).at(-1).type, 'terminal');
+	// It is told where it lost something, and goes on with what is still there, to the end.
+	stuck.socket.resume();
+	const events = parseLog((await stuck.response()).body.toString('latin1'));
+	const gap = events.findIndex(({ type }) => type === 'truncated');
+	assert.ok(gap > 0 && gap < events.length - 2, `a gap at ${gap} of ${events.length}`);
+	assert.ok(dataOf(events, 'stdout').length < 30_000_000);
+	assert.ok(dataOf(events.slice(gap), 'stdout').toString().endsWith('xlast\n'));
+	assert.equal(events.at(-1).type, 'terminal');
 	stuck.close();
 	await remove(id);
 });
@@ -370,6 +390,21 @@ test('64 finished ones are kept, running ones all', async () => {
 	assertError(await call(at(id, `/${pids[0]}/logs`)), 404, 'not_found', 'Process not found');
 	assert.equal((await status(id, pids[65])).state, 'exited');
 	assert.deepEqual(list.map(({ startedAt }) => startedAt), list.map(({ startedAt }) => startedAt).sort(), 'oldest first');
+	await remove(id);
+});
+
+test('of too many finished ones the first to end goes first, whenever it began', async () => {
+	const id = newId();
+	await sh(url, id, 'mkfifo gate');
+	const oldest = await script(id, 'read x <gate');
+	const over = async ({ id: pid }) => (await log(id, pid, '?follow=true'), pid);
+	const first = await over(await start(id, ['true']));
+	for (let i = 0; i < 62; i++) await over(await start(id, ['true']));
+	await sh(url, id, 'echo >gate');
+	await over(oldest);
+	await over(await start(id, ['true']));
+	assertError(await call(at(id, `/${first}`)), 404, 'not_found', 'Process not found');
+	assert.equal((await status(id, oldest.id)).state, 'exited');
 	await remove(id);
 });
 
