@@ -1,8 +1,11 @@
 #include "routes/exec_request.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/id.h"
 #include "base/mem.h"
@@ -25,21 +28,40 @@ static bool parse_json(const char *body, size_t len, struct exec_request *r, str
 	return r->json ? true : refuse(fault, 400, "Invalid JSON body");
 }
 
+/* A whole VALUE of so many DIGITS and then zeros, without an exponent. */
+static void whole_text(double value, int digits, char text[32])
+{
+	char scientific[32];
+	const char *at = scientific;
+	int places, written = 0;
+
+	(void)snprintf(scientific, sizeof scientific, "%.*e", digits - 1, value);
+	places = atoi(strchr(scientific, 'e') + 1) + 1;
+	if (*at == '-') *text++ = *at++;
+	for (; *at != 'e'; at++) {
+		if (isdigit((unsigned char)*at)) text[written++] = *at;
+	}
+	while (written < places)
+		text[written++] = '0';
+	text[written] = '\0';
+}
+
 /* A number as JavaScript writes it: the shortest text that reads back as the same. */
 static void number_text(const json_t *number, char text[32])
 {
 	double value;
+	int digits = 1;
 
 	if (json_is_integer(number)) {
 		(void)snprintf(text, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
 		return;
 	}
 	value = json_real_value(number);
-	for (int digits = 1; digits <= 17; digits++) {
+	for (; digits <= 17; digits++) {
 		(void)snprintf(text, 32, "%.*g", digits, value);
 		if (strtod(text, NULL) == value) break;
 	}
-	if (value == trunc(value) && fabs(value) < 1e15) (void)snprintf(text, 32, "%.0f", value);
+	if (value == trunc(value) && fabs(value) < 1e21) whole_text(value, digits, text);
 }
 
 /* ---- its fields ---- */

@@ -65,6 +65,24 @@ TEST(elements_that_are_no_strings_are_their_json_text)
 	ASSERT_EQ(r.argc, 9);
 	for (unsigned i = 0; i < 9; i++)
 		ASSERT_STR(r.argv[i], words[i]);
+
+	/* As JavaScript writes them: it has an exponent from 1e21 on, and 17 digits at most. */
+	static const char *const large[][2] = {{"99999999999999999999", "100000000000000000000"},
+					       {"-99999999999999999999", "-100000000000000000000"},
+					       {"590295810358705651712", "590295810358705700000"},
+					       {"123456789012345678e0", "123456789012345680"},
+					       {"0.0", "0"},
+					       {"-5.0", "-5"},
+					       {"1e15", "1000000000000000"},
+					       {"1e21", "1e+21"},
+					       {"9007199254740993", "9007199254740993"}};
+	for (unsigned i = 0; i < sizeof large / sizeof *large; i++) {
+		char body[80];
+
+		snprintf(body, sizeof body, "{\"argv\":[%s]}", large[i][0]);
+		ASSERT_TRUE(parse(body, NULL));
+		ASSERT_STR(r.argv[0], large[i][1]);
+	}
 }
 
 TEST(cwd_is_resolved_below_the_workspace)
