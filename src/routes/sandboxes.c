@@ -1,5 +1,6 @@
 /* sandboxes.c - /v1/sandbox and /v1/sandbox/:id: make a name, look, delete. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/id.h"
@@ -256,6 +257,8 @@ void handle_sandbox_running(struct request *rq)
 	case PROFILE_STABLE:
 	case PROFILE_PREVIEW: break;
 	}
-	if (state == SANDBOX_LIVE) answer_running(rq, true);
+	/* HEAD starts nothing: it is for routes that do not. */
+	if (strcmp(http_method(rq->x), "HEAD") == 0) answer_no_route(rq->x, "/v1/sandbox");
+	else if (state == SANDBOX_LIVE) answer_running(rq, true);
 	else start_and_tell(rq);
 }

@@ -1,6 +1,7 @@
 // Method x path x profile x credentials x body: what expected.mjs says, asked of a server. No case may start a sandbox, save
 // those that say so.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { badIds, bodyFaults, credentials, id, KEY, nowhere, profiles, rows } from './expected.mjs';
@@ -72,6 +73,31 @@ async function askAll(cases) {
 	return cases.length;
 }
 
+/** What the contract does not have and every dialect of ours does. */
+const ours = ['listSandboxes', 'getSandbox', 'headFile'];
+
+test('the table of the server has the rows of the contract, with its dialects and credentials, and no others', () => {
+	const sets = { ALL: profiles, OLD: profiles.filter((name) => name !== 'next'), NEW: ['union', 'next'], LATER: profiles.filter((name) => name !== 'legacy'), FIRST: ['union', 'legacy'] };
+	const auths = { NONE: 'none', BEARER: undefined, TOKEN: 'token', SOCKET: 'socket' };
+	const table = readFileSync(new URL('../../src/routes/routes.def', import.meta.url), 'utf8');
+	const lines = [...table.matchAll(/^ROUTE\((\w+),\s*"([^"]+)",\s*\w+,\s*(\w+),\s*(\w+),\s*\w+,\s*(\w+)\)/gm)];
+	assert.equal(lines.length, table.match(/^ROUTE\(/gm).length);
+	const used = new Set();
+	for (const [, method, pattern, auth, has, operation] of lines) {
+		const path = new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
+		const row = rows.find((one) => one.method === method && path.test(one.path.replace(/\?.*/, '')));
+		if (ours.includes(operation)) {
+			assert.equal(row, undefined, operation);
+			continue;
+		}
+		assert.ok(row && !used.has(row), `${method} ${pattern} is no row of the contract`);
+		used.add(row);
+		assert.deepEqual([...row.has].sort(), [...sets[has]].sort(), pattern);
+		assert.equal(row.auth, auths[auth], pattern);
+	}
+	assert.deepEqual(rows.filter((row) => !used.has(row)), []);
+});
+
 for (const profile of profiles) {
 	test(`the route matrix: ${profile}`, async () => {
 		await askAll(rows.map(({ method, path, has, answer, body }) => ({
@@ -103,6 +129,10 @@ test('HEAD is GET without a body where nothing is started, and unknown elsewhere
 		assert.equal(head.text, '');
 	}
 	assert.equal((await ask('HEAD', `/v1/sandbox/${id}/pty`, { headers: keyed() })).status, 404);
+	// Where the question itself starts one, HEAD is no question: asked of an id of its own, which is not there afterwards.
+	for (const [profile, status] of [['union', 200], ['next', 200], ['legacy', 404], ['stable', 404], ['preview', 404]])
+		assert.equal((await ask('HEAD', `/${profile}/v1/sandbox/onlyasked/running`, { headers: keyed() })).status, status, profile);
+	assert.ok(!(await ask('GET', '/v1/sandbox', { headers: keyed() })).text.includes('onlyasked'));
 });
 
 test('without a prefix the dialect is the union', async () => {
