@@ -95,6 +95,10 @@ describe('archives', { skip }, () => {
 		for (const nothing of ['', '.', './', '/', ',', 'nothing', '.,/'])
 			assert.deepEqual(names(await persist(id, query(nothing))), all, `excludes=${nothing}`);
 		assert.deepEqual(names(await persist(id, '?root=/etc')), all);
+		for (const body of ['{"root":"/etc","excludes":"a"}', 'x'.repeat(3 * MiB)]) {
+			const answer = await fetch(url(id, 'persist'), { method: 'POST', body });
+			assert.deepEqual(names(Buffer.from(await answer.arrayBuffer())), all, 'a body counts for nothing');
+		}
 		for (const bad of ['..', 'a/../b', 'a..b', 'x,..', '%2e%2e'])
 			assertError(await call(url(id, 'persist', query(bad)), 'POST'), 400, 'invalid_request', 'exclude paths must not contain ".."');
 		for (const bad of ['/abs', '.', 'a,/b'])

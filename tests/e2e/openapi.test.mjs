@@ -263,6 +263,7 @@ test('the explorer in a browser: offline, every operation, one tried for real', 
 	});
 	try {
 		const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+		page.setDefaultTimeout(120_000); // a browser beside other suites takes its time; only a hang reaches it
 		const requests = [], complaints = [];
 		page.on('request', (request) => requests.push(request.url()));
 		page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -284,6 +285,10 @@ test('the explorer in a browser: offline, every operation, one tried for real', 
 		assert.match(await block.locator('.live-responses-table').innerText(), /"warm"/);
 		await block.scrollIntoViewIfNeeded();
 		await page.screenshot({ path: join(dirname(tombolo), 'explorer-tried.png') });
+
+		// Each of them can be tried.
+		await page.evaluate(() => document.querySelectorAll('.opblock:not(.is-open) .opblock-summary-control').forEach((button) => button.click()));
+		await page.waitForFunction((count) => document.querySelectorAll('.opblock button.execute').length === count, operations.length);
 
 		// What wants to leave does not get far: the policy stops it before a packet is sent.
 		const escape = await page.evaluate(() => fetch('https://example.com/').then(() => 'out', () => 'stopped'));

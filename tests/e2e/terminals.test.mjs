@@ -267,6 +267,17 @@ test('TERM is xterm-256color, whatever the request says', async () => {
 	await remove(id);
 });
 
+test('80 columns and 24 rows in /workspace, where the request says nothing else', async () => {
+	const id = newId();
+	for (const [more, wanted] of [[{}, '24 80\r\n/workspace\r\n'], [{ cols: 100 }, '24 100\r\n/workspace\r\n'], [{ rows: 7, cwd: '/tmp' }, '7 80\r\n/tmp\r\n']]) {
+		const { id: tid } = await start(id, 'stty size; pwd', more);
+		const socket = await connect(id, tid);
+		await socket.closed;
+		assert.equal(socket.output, wanted);
+	}
+	await remove(id);
+});
+
 test('a client that reads loses nothing, however much comes', async () => {
 	const id = newId();
 	const { id: tid } = await start(id, 'stty raw -echo; printf go; read x; head -c 40000000 /dev/zero; read x');
