@@ -173,10 +173,15 @@ void config_done(struct config *c)
 
 /* ---- sources ---- */
 
+static int on_file_setting(void *ctx, const char *name, const char *value, const char *from, struct err *e)
+{
+	return config_set(ctx, name, value, from, e);
+}
+
 static int load_file(struct config *c, struct err *e)
 {
 	if (!c->config[0]) return 0;
-	return config_file_read(c->config, c, e);
+	return config_file_read(c->config, on_file_setting, c, e);
 }
 
 static const char *find_env(char *const environ_[], const char *prefix, const char *name)

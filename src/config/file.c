@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "config/config.h"
 
 #define LINE_ROOM 4096
 
@@ -15,9 +14,10 @@ struct reading {
 	const char *path;
 	FILE *file;
 	unsigned line; /* the one being read, from 1 */
-	struct config *config;
+	config_file_setting *set;
+	void *ctx;
 	struct err *e;
-	int failed; /* what config_set() said */
+	int failed; /* what refuse_line() or set() said */
 };
 
 static int refuse_line(struct reading *r, const char *why)
@@ -49,13 +49,13 @@ static int on_line(void *ctx, const char *section, const char *name, const char 
 	if (section[0]) return refuse_line(r, "there are no [sections] in this file");
 	if (strcmp(name, "config") == 0) return refuse_line(r, "a config file cannot name another");
 	(void)snprintf(from, sizeof from, "%s:%u", r->path, r->line);
-	r->failed = config_set(r->config, name, value, from, r->e);
+	r->failed = r->set(r->ctx, name, value, from, r->e);
 	return r->failed == 0;
 }
 
-int config_file_read(const char *path, struct config *c, struct err *e)
+int config_file_read(const char *path, config_file_setting *set, void *ctx, struct err *e)
 {
-	struct reading r = {.path = path, .config = c, .e = e};
+	struct reading r = {.path = path, .set = set, .ctx = ctx, .e = e};
 	int bad;
 
 	r.file = fopen(path, "re");

@@ -2,8 +2,11 @@
  * begin. */
 #pragma once
 
-struct config;
 struct err;
 
-/* -EINVAL with "PATH:LINE: ..." in E. */
-int config_file_read(const char *path, struct config *c, struct err *e);
+/* FROM is "PATH:LINE". 0, or a negative errno with a sentence in E: the rest is not read. */
+typedef int config_file_setting(void *ctx, const char *name, const char *value, const char *from,
+				struct err *e);
+
+/* Calls SET(CTX, ...) for each line. What it answered, or -EINVAL with "PATH:LINE: ..." in E. */
+int config_file_read(const char *path, config_file_setting *set, void *ctx, struct err *e);
