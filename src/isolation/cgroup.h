@@ -5,7 +5,7 @@
  * Shape: v1: one directory a sandbox in each of the memory, pids and cpu hierarchies, below tombolo-NAME/.
  * The pids directory is delegated to the sandbox's agent, which makes a child a running exec in it (leaf
  * groups). v2: one directory a sandbox, delegated, with the limits on it and leaf groups below. The agent
- * itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/cgroup.h).
+ * itself stays outside, so that it is never the victim; it attaches the processes it starts (agent/limits.h).
  *
  * To attach itself, a process that is still uid 0 of the sandbox and has one thread writes "0" to each
  * descriptor it was given (v1: of a `tasks` file, v2: of cgroup.procs; they were opened by the host's root,
@@ -18,15 +18,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "isolation/limits.h"
+
 struct cgroups;
 struct err;
-
-struct limits {
-	uint64_t memory_bytes; /* 0: none */
-	uint32_t pids;         /* 0: none */
-	uint32_t cpu_milli;    /* thousandths of a core; 0, or not below the host's cores: none */
-	uint64_t disk_bytes;   /* 0: none; not a cgroup's business, but part of the same instance type */
-};
 
 struct usage {
 	uint64_t memory_bytes;

@@ -48,16 +48,3 @@ void instance_bounds(struct limits *ret_least, struct limits *ret_most)
 	*ret_least = (struct limits){LEAST_MEMORY, LEAST_PIDS, LEAST_CPU, LEAST_DISK};
 	*ret_most = most;
 }
-
-static bool is_within(uint64_t n, uint64_t least, uint64_t most)
-{
-	return n == 0 || (n >= least && n <= most);
-}
-
-bool limits_are_within(const struct limits *l, const struct limits *least, const struct limits *most)
-{
-	return is_within(l->memory_bytes, least->memory_bytes, most->memory_bytes) &&
-	       is_within(l->pids, least->pids, most->pids) &&
-	       is_within(l->cpu_milli, least->cpu_milli, most->cpu_milli) &&
-	       is_within(l->disk_bytes, least->disk_bytes, most->disk_bytes);
-}

@@ -1,10 +1,10 @@
 /*
  * quota.h - how much disk a sandbox may use. A back end is chosen once, by what the host can do:
  *
- *     project    a project of ext4 or XFS: a limit on a directory, free of cost; needs a file system mounted
- * with prjquota image      an ext4 of its own in a sparse file, on a loop device tmpfs      memory, charged
- * to the sandbox's memory limit; for small limits; gone with the sandbox off        a directory like any
- * other: nothing is enforced, and whoever asks is told so
+ *     project    a limit on a directory, free of cost: ext4 or XFS, mounted with prjquota
+ *     image      an ext4 of its own in a sparse file, on a loop device
+ *     tmpfs      memory, charged to the sandbox's memory limit; for small limits; gone with the sandbox
+ *     off        a directory like any other: nothing is enforced, and whoever asks is told so
  *
  * All of them limit inodes, too. What the sandbox sees with `df` is what it has (not with `off`).
  *
@@ -65,5 +65,3 @@ void quota_drop(struct quota *q, int dir_fd, int data_fd);
 
 /* Bytes of the host's disk that the sandbox of DIR_FD uses; 0: not known. */
 uint64_t quota_used(const struct quota *q, int dir_fd);
-
-uint64_t quota_inodes(uint64_t bytes);

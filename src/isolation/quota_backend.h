@@ -1,7 +1,11 @@
 /* quota_backend.h - what the back ends of quota.h do differently. Private to the room. */
 #pragma once
 
-#include "isolation/quota.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct quota;
 
 struct quota_backend {
 	const char *name;
@@ -9,6 +13,10 @@ struct quota_backend {
 	/* Whether it works here, by trying. E says what lacks. */
 	int (*probe)(const struct quota *q, struct err *e);
 	int (*make)(const struct quota *q, int dir_fd, uint64_t bytes, int *ret_data_fd, struct err *e);
+	/* See quota_reopen(): whether DIR_FD holds more than a directory `data`, and how it is opened again.
+	 * Both or none. */
+	bool (*is_in)(int dir_fd);
+	int (*reopen)(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 	/* For a keeper that did not make it; NULL: drop needs nothing. */
 	int (*hold)(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 	void (*drop)(int dir_fd, int data_fd); /* before DATA_FD is closed */
@@ -20,10 +28,6 @@ struct quota {
 	int images_fd;
 	char fault[200];
 };
-
-/* DIR_FD has an image: see quota_reopen(). */
-bool quota_image_is_in(int dir_fd);
-int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e);
 
 extern const struct quota_backend quota_project, quota_image, quota_tmpfs;
 

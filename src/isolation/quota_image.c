@@ -38,6 +38,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "isolation/limits.h"
 #include "isolation/quota_backend.h"
 
 #define DISK       "disk"   /* the file's name in a sandbox's directory */
@@ -119,7 +120,7 @@ static int format(const char *path, const char *layers, uint64_t bytes, struct e
 			      NULL};
 
 	if (!argv[0]) return err_say(e, -ENOENT, "mkfs.ext4 is missing (package e2fsprogs)");
-	(void)snprintf(inodes, sizeof inodes, "%" PRIu64, quota_inodes(bytes));
+	(void)snprintf(inodes, sizeof inodes, "%" PRIu64, limits_inodes(bytes));
 	return run(argv, e);
 }
 
@@ -392,12 +393,12 @@ static int mend(int fd, struct err *e)
 	return run(argv, e);
 }
 
-bool quota_image_is_in(int dir_fd)
+static bool image_is_in(int dir_fd)
 {
 	return faccessat(dir_fd, DISK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int quota_image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
+static int image_reopen(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
 {
 	auto_close int fd = openat(dir_fd, DISK, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	int r = fd < 0 ? -errno : check_released(fd);
@@ -444,6 +445,8 @@ const struct quota_backend quota_image = {.name = "image",
 					  .fixed = true,
 					  .probe = image_probe,
 					  .make = image_make,
+					  .is_in = image_is_in,
+					  .reopen = image_reopen,
 					  .hold = image_hold,
 					  .drop = image_drop,
 					  .used = image_used};

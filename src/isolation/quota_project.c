@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
+#include "isolation/limits.h"
 #include "isolation/quota_backend.h"
 
 #ifndef PRJQUOTA
@@ -88,7 +89,7 @@ static int project_make(const struct quota *q, int dir_fd, uint64_t bytes, int *
 	if (data_fd < 0) return err_set(e, -errno, "open a sandbox's directory");
 	r = project_give(data_fd, &project);
 	if (r < 0) return err_set(e, r, "give a directory a project number");
-	r = limit_set(data_fd, project, bytes, quota_inodes(bytes));
+	r = limit_set(data_fd, project, bytes, limits_inodes(bytes));
 	if (r < 0) return err_set(e, r, "limit a project");
 	r = quota_layers_make(data_fd, e);
 	if (r < 0) return r;

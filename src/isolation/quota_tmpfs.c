@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "isolation/limits.h"
 #include "isolation/quota_backend.h"
 
 static int set_number(int fs_fd, const char *name, uint64_t number)
@@ -28,7 +29,8 @@ static int tmpfs_make(const struct quota *q, int dir_fd, uint64_t bytes, int *re
 
 	(void)q, (void)dir_fd;
 	if (fs_fd < 0) return err_set(e, -errno, "begin a mount");
-	if (set_number(fs_fd, "size", bytes) < 0 || set_number(fs_fd, "nr_inodes", quota_inodes(bytes)) < 0 ||
+	if (set_number(fs_fd, "size", bytes) < 0 ||
+	    set_number(fs_fd, "nr_inodes", limits_inodes(bytes)) < 0 ||
 	    fsconfig(fs_fd, FSCONFIG_SET_STRING, "mode", "0700", 0) < 0 ||
 	    fsconfig(fs_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return err_set(e, -errno, "make a tmpfs");

@@ -212,7 +212,7 @@ void limits_tell_usage(struct sandbox *s)
 	m.pids_refused = usage.pids_refused;
 	m.disk_enforced = quota_is_enforced(s->keeper->quota);
 	m.disk_backend = wire_text_of(quota_name(s->keeper->quota));
-	m.inodes_limit = m.disk_enforced ? quota_inodes(limits.disk_bytes) : 0;
+	m.inodes_limit = m.disk_enforced ? limits_inodes(limits.disk_bytes) : 0;
 	m.disk_bytes = disk_used(s);
 	front_usage(s->keeper->front, &m);
 }

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/id.h"
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 
 struct err;
 

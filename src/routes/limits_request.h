@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 
 #define LIMITS_REQUEST_WRONG 160
 

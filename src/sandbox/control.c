@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 #include "loop/loop.h"
 #include "wire/greeting.h"
 #include "wire/link.h"

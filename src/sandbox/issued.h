@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 
 #define ISSUED_INSTANCE_MAX 31
 

@@ -2,7 +2,7 @@
 
 #include "sandbox/keeper_peer.h"
 
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 
 TEST(the_picture_is_complete_when_the_keeper_says_ready)
 {

@@ -4,7 +4,7 @@
 
 #include "sandbox/keeper_peer.h"
 
-#include "isolation/cgroup.h"
+#include "isolation/limits.h"
 
 static void tell_asleep(const char *id, bool late)
 {
