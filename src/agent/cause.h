@@ -5,9 +5,10 @@
  * again when its leader has died. What rose meanwhile is told as it is; it becomes the *reason* of the end
  * only when it explains it:
  *
- *     oom     the kernel killed for want of memory, and the leader died of a SIGKILL that was not ours, or it
- * is a shell that passes on its child's 137 pids    a fork within the command's own tree was refused, and it
- * failed disk    it failed, and no block or no inode is free at its end
+ *     oom     the kernel killed for want of memory, and the leader died of a SIGKILL that was not ours (or
+ *             is a shell that passes on its child's 137)
+ *     pids    a fork within the command's own tree was refused, and it failed
+ *     disk    it failed, and no block or no inode is free at its end
  *
  * Memory is counted for the whole sandbox: when two commands of one sandbox die of SIGKILL in the same
  * moment, one by the kernel and one by somebody's `kill -9`, the larger one is told as oom. Forks are counted

@@ -5,8 +5,8 @@
  * Theory of operation. A process has a *leader* (what we spawned) and a *tree* (everything below it). It
  * passes through:
  *
- *     running ── leader reaped ──> draining ── pipes drained ──> ended ── pipes closed, tree empty ──>
- * forgettable
+ *	running ── leader reaped ──▶ draining ── pipes drained ──▶ ended
+ *	                             ended ── pipes closed, tree empty ──▶ forgettable
  *
  * draining: at the leader's death we note how many bytes lie in the pipes; those are always delivered. Beyond
  * that we wait for the end of the pipes, or 150 ms without output, or 1 s, whichever comes first: somebody in
