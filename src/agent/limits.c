@@ -1,36 +1,46 @@
 #include "agent/limits.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/peers.h"
-#include "agent/reactor.h"
-#include "agent/rehearsal.h"
-#include "agent/tree.h"
-#include "agent/view.h"
 #include "base/fd.h"
 #include "wire/message.h"
 
-static void on_wait_over(struct timer *t);
-static void on_linger_over(struct timer *t);
-
 static struct {
-	void (*on_decided)(int error, const char *text);
-	bool asked;
 	unsigned version;
 	int fds[LIMITS_FDS];
 	uint64_t memory_bytes;
 	uint32_t pids, cpu_milli;
-	unsigned users;
-	struct timer wait, linger;
-} limits = {.fds = {[0 ... LIMITS_FDS - 1] = -1},
-	    .wait = {.on_time = on_wait_over},
-	    .linger = {.on_time = on_linger_over}};
+} limits = {.fds = {[0 ... LIMITS_FDS - 1] = -1}};
 
-void limits_init(void (*on_decided)(int error, const char *text))
+void limits_set(const struct msg_limits *m)
 {
-	limits.on_decided = on_decided;
+	limits.memory_bytes = m->memory_bytes;
+	limits.pids = m->pids;
+	limits.cpu_milli = m->cpu_milli;
+}
+
+/* ---- the cgroups ---- */
+
+/* PRESENT as in `limits`. */
+static void take_fds(uint32_t present, int *fds, size_t fd_count)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < LIMITS_FDS && used < fd_count; i++)
+		if (!present || (present & (1u << i))) limits.fds[i] = take_fd(&fds[used++]);
+}
+
+void limits_hold(const struct msg_limits *m, int *fds, size_t fd_count)
+{
+	limits.version = m->cgroup_version;
+	take_fds(m->present, fds, fd_count);
+}
+
+void limits_let_go(void)
+{
+	for (size_t i = 0; i < LIMITS_FDS; i++)
+		limits.fds[i] = fd_close(limits.fds[i]);
 }
 
 bool limits_held(void)
@@ -43,94 +53,12 @@ int limits_dir(void)
 	return limits.fds[LIMITS_PIDS_DIR];
 }
 
-static void let_go(void)
-{
-	for (size_t i = 0; i < LIMITS_FDS; i++)
-		limits.fds[i] = fd_close(limits.fds[i]);
-}
-
-static void ask(void)
-{
-	bond_send_limits_wanted();
-}
-
-int limits_want(void)
-{
-	if (limits_held()) return 0;
-	if (!limits.asked) {
-		limits.asked = true;
-		timer_start(&limits.wait, LIMITS_WAIT_MS);
-		ask();
-	}
-	return -EAGAIN;
-}
-
-void limits_bond_renewed(void)
-{
-	if (limits.asked) ask();
-}
-
-static void decide(int error, const char *text)
-{
-	limits.asked = false;
-	timer_stop(&limits.wait);
-	limits.on_decided(error, text);
-}
-
-static void on_wait_over(struct timer *t)
-{
-	(void)t;
-	decide(-ETIMEDOUT, "the keeper did not answer: no control groups");
-}
-
-/* Also without descriptors: what was made ahead has become somebody's, who wished for others. */
-static void take_numbers(const struct msg_limits *m)
-{
-	limits.memory_bytes = m->memory_bytes;
-	limits.pids = m->pids;
-	limits.cpu_milli = m->cpu_milli;
-}
-
-/* PRESENT as in `limits`. */
-static void take_fds(uint32_t present, int *fds, size_t fd_count)
-{
-	size_t used = 0;
-
-	for (unsigned i = 0; i < LIMITS_FDS && used < fd_count; i++)
-		if (!present || (present & (1u << i))) limits.fds[i] = take_fd(&fds[used++]);
-}
-
-void limits_received(const struct msg_limits *m, int *fds, size_t fd_count)
-{
-	if (m->error == 0) take_numbers(m);
-	if (m->error == 0 && fd_count == 0) {
-		view_limits_changed();
-		return;
-	}
-	/* Too late: the descriptors are closed by the link. */
-	if (!limits.asked && (m->error || limits_held())) return;
-	if (m->error) {
-		decide(m->error < 0 ? m->error : -m->error, m->text.at);
-		return;
-	}
-	limits.version = m->cgroup_version;
-	take_fds(m->present, fds, fd_count);
-	view_limits_changed();
-	/* Unasked: we were made ahead of need. */
-	if (!limits.asked) {
-		rehearse();
-		return;
-	}
-	decide(0, "");
-	if (!limits.users) timer_start(&limits.linger, LIMITS_LINGER_MS);
-}
-
 const char *limits_entry(void)
 {
 	return limits.version == 2 ? "cgroup.procs" : "tasks";
 }
 
-size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX])
+size_t limits_attach_order(int own, int attach_fds[LIMITS_ATTACH_MAX])
 {
 	size_t count = 0;
 
@@ -145,28 +73,7 @@ size_t limits_attach_order(int own, int attach_fds[SPAWN_ATTACH_MAX])
 	return count;
 }
 
-void limits_use(void)
-{
-	if (!limits.users++) view_begin();
-	timer_stop(&limits.linger);
-}
-
-void limits_unuse(void)
-{
-	if (--limits.users) return;
-	view_end();
-	timer_start(&limits.linger, LIMITS_LINGER_MS);
-}
-
-static void on_linger_over(struct timer *t)
-{
-	trees_forget();
-	/* Without a keeper nobody would take the cgroups back: keep them until there is one. */
-	if (bond_send_limits_idle()) let_go();
-	else timer_start(t, LIMITS_LINGER_MS);
-}
-
-/* ---- what the kernel counts ---- */
+/* ---- the limits, and what the kernel counts ---- */
 
 uint64_t limits_memory(void)
 {

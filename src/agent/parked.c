@@ -20,6 +20,7 @@
 #include "agent/exec.h"
 #include "agent/file.h"
 #include "agent/follow.h"
+#include "agent/grant.h"
 #include "agent/peers.h"
 #include "agent/process.h"
 #include "agent/process_signal.h"
@@ -135,11 +136,15 @@ static int serve(struct kit *kit, struct link *bond, struct err *e)
 						    {MSG_open_pack, pack_open},
 						    {MSG_open_unpack, unpack_open},
 						    {0, NULL}};
+	static const struct bond_events bond_events = {.on_renewed = grant_bond_renewed,
+						       .on_limits = grant_received};
 	struct link *front = kit->fds[BIND_FRONT] >= 0 ? link_new(kit->fds[BIND_FRONT]) : NULL;
 	int r = spawn_init();
 
 	if (r == 0) r = reactor_open(processes_reap);
-	if (r == 0) r = peers_open(kit->fds[BIND_LISTEN], bond, front, kit->cookie, kit->cookie_len, kinds);
+	if (r == 0)
+		r = peers_open(kit->fds[BIND_LISTEN], bond, front, kit->cookie, kit->cookie_len, kinds,
+			       &bond_events);
 	if (r < 0) return err_set(e, r, "set up the agent");
 	starting_init();
 	view_init(kit->base_id);

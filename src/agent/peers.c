@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/reactor.h"
 #include "base/fd.h"
@@ -39,6 +38,7 @@ static struct {
 	struct peer *bond;
 	struct watch listener;
 	const struct channel_kind *kinds;
+	const struct bond_events *events;
 	uint8_t cookie[COOKIE_MAX];
 	size_t cookie_len;
 	bool any_broken;
@@ -246,7 +246,7 @@ static void become_bond(struct peer *p)
 	if (peers.bond && peers.bond != p) mark_broken(peers.bond);
 	p->standing = STANDING_BOND;
 	peers.bond = p;
-	limits_bond_renewed();
+	peers.events->on_renewed();
 }
 
 static int on_hello(struct peer *p, const struct frame *f)
@@ -286,7 +286,7 @@ static int on_frame(struct peer *p, const struct frame *f, int *fds, size_t fd_c
 		struct msg_limits m;
 
 		if (msg_limits_parse(f, &m) < 0) return -EPROTO;
-		limits_received(&m, fds, fd_count);
+		peers.events->on_limits(&m, fds, fd_count);
 	}
 	return 0;
 }
@@ -402,9 +402,10 @@ static void on_connection(struct watch *w, uint32_t events)
 }
 
 int peers_open(int listen_fd, struct link *bond, struct link *front, const void *cookie, size_t cookie_len,
-	       const struct channel_kind *kinds)
+	       const struct channel_kind *kinds, const struct bond_events *events)
 {
 	peers.kinds = kinds;
+	peers.events = events;
 	peers.cookie_len = MIN(cookie_len, sizeof peers.cookie);
 	memcpy(peers.cookie, cookie, peers.cookie_len);
 	peers.outbox = (struct packet){.bytes = outbox_room, .room = sizeof outbox_room};

@@ -51,12 +51,20 @@ struct channel_kind {
 	channel_opener *open;
 };
 
+/* What comes over the bond. */
+struct bond_events {
+	/* A new keeper's bond has taken the old one's place. */
+	void (*on_renewed)(void);
+	/* FDS are closed afterwards unless taken. */
+	void (*on_limits)(const struct msg_limits *m, int *fds, size_t fd_count);
+};
+
 /*
- * LISTEN_FD is listened on from here on. BOND and FRONT (may be NULL) are taken. KINDS ends with type 0 and
- * outlives us. 0 or -errno.
+ * LISTEN_FD is listened on from here on. BOND and FRONT (may be NULL) are taken. KINDS ends with type 0; it
+ * and EVENTS outlive us. 0 or -errno.
  */
 int peers_open(int listen_fd, struct link *bond, struct link *front, const void *cookie, size_t cookie_len,
-	       const struct channel_kind *kinds);
+	       const struct channel_kind *kinds, const struct bond_events *events);
 
 /* At the end of a reactor's turn: sends what waits, tears down what failed. */
 void peers_turn(void);

@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/limits.h"
+
 struct command;
 struct environment;
 
 enum spawn_step { SPAWN_CLONE, SPAWN_CGROUP, SPAWN_USER, SPAWN_CWD, SPAWN_TERMINAL, SPAWN_EXEC, SPAWN_BASH };
-
-#define SPAWN_ATTACH_MAX 3
 
 struct spawn_spec {
 	const struct command *command;
@@ -25,8 +25,8 @@ struct spawn_spec {
 	const char *cwd;
 	uint32_t uid; /* and gid */
 	int stdio[3];
-	bool terminal;                    /* stdio is one: it becomes the controlling terminal */
-	int attach_fds[SPAWN_ATTACH_MAX]; /* files of cgroups to enter, in this order */
+	bool terminal;                     /* stdio is one: it becomes the controlling terminal */
+	int attach_fds[LIMITS_ATTACH_MAX]; /* files of cgroups to enter, in this order */
 	size_t attach_count;
 };
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "agent/limits.h"
+#include "agent/grant.h"
 #include "base/mem.h"
 
 #define WAITING_BYTES_MAX ((size_t)64 << 20)
@@ -40,7 +40,7 @@ static const uint8_t *dequeue(struct start_wait *w)
 	return w->opening.payload;
 }
 
-static void on_limits_decided(int error, const char *text)
+static void on_decided(int error, const char *text)
 {
 	while (waiting) {
 		struct start_wait *w = waiting;
@@ -55,12 +55,12 @@ static void on_limits_decided(int error, const char *text)
 
 void starting_init(void)
 {
-	limits_init(on_limits_decided);
+	grant_init(on_decided);
 }
 
 void start_wait(struct start_wait *w, const struct frame *f)
 {
-	if (limits_want() == 0) w->on_ready(w, f);
+	if (grant_want() == 0) w->on_ready(w, f);
 	else enqueue(w, f);
 }
 

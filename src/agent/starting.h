@@ -1,5 +1,5 @@
 /*
- * starting.h - what starts a process waits here for the sandbox's cgroups (limits.h): the opening message is
+ * starting.h - what starts a process waits here for the sandbox's cgroups (grant.h): the opening message is
  * copied and kept until they are there.
  */
 #pragma once

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/limits.h"
 #include "base/err.h"
 #include "base/fd.h"
 
@@ -21,6 +20,26 @@ static struct leaf_path leaf_file(const struct tree *t, const char *file)
 
 	(void)snprintf(p.text, sizeof p.text, file ? "x%u/%s" : "x%u", t->seq, file);
 	return p;
+}
+
+/* ---- how many there are ---- */
+
+static void (*on_use)(bool in_use);
+static unsigned open_trees;
+
+void trees_init(void (*use)(bool in_use))
+{
+	on_use = use;
+}
+
+static void count_opened(void)
+{
+	if (!open_trees++) on_use(true);
+}
+
+static void count_removed(void)
+{
+	if (!--open_trees) on_use(false);
 }
 
 /* ---- a leaf's life ---- */
@@ -59,7 +78,7 @@ static int leaf_make(struct tree *ret, struct err *e)
 	return 0;
 }
 
-int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_count, struct err *e)
+int tree_open(struct tree *t, int attach_fds[LIMITS_ATTACH_MAX], size_t *ret_count, struct err *e)
 {
 	struct tree leaf;
 	int r = 0;
@@ -69,7 +88,7 @@ int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_coun
 	if (r < 0) return r;
 	*ret_count = limits_attach_order(leaf.procs_fd, attach_fds);
 	*t = leaf;
-	limits_use();
+	count_opened();
 	return 0;
 }
 
@@ -98,7 +117,7 @@ bool tree_remove(struct tree *t)
 	if (!t->seq) return true;
 	if (!leaf_give(t)) return false;
 	t->seq = 0;
-	limits_unuse();
+	count_removed();
 	return true;
 }
 

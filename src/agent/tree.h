@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/spawn.h"
+#include "agent/limits.h"
 
 struct err;
 
@@ -25,9 +25,12 @@ struct tree {
 	pid_t leader;  /* of the process group, for when the leaf cannot be read */
 };
 
+/* ON_USE(true) is called when the first tree is opened, ON_USE(false) when the last one is removed. */
+void trees_init(void (*on_use)(bool in_use));
+
 /* Takes a leaf; limits_held() must be true. Fills the files that the child enters, in order; they stay ours.
  */
-int tree_open(struct tree *t, int attach_fds[SPAWN_ATTACH_MAX], size_t *ret_count, struct err *e);
+int tree_open(struct tree *t, int attach_fds[LIMITS_ATTACH_MAX], size_t *ret_count, struct err *e);
 
 /* Gives the leaf back when nobody is in it. Whether there is none now. */
 bool tree_remove(struct tree *t);
