@@ -46,6 +46,15 @@ const char *router_strip_profile(const char *path, enum profile *profile)
 
 /* ---- matching ---- */
 
+const struct route routes_table[] = {
+/* clang-format off */
+#define ROUTE(method, pattern, handler, credentials, profiles, sandbox, operation)                           \
+	{#method, pattern, CREDENTIALS_##credentials, PROFILES_##profiles, sandbox, #operation},
+/* clang-format on */
+#include "routes/routes.def"
+};
+const unsigned routes_count = ARRAY_LEN(routes_table);
+
 /* Whether PATH is PREFIX itself or below it. */
 static bool is_below(const char *path, const char *prefix)
 {

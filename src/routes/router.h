@@ -20,18 +20,15 @@ enum profile { PROFILE_UNION, PROFILE_LEGACY, PROFILE_STABLE, PROFILE_PREVIEW, P
 enum credentials { CREDENTIALS_NONE, CREDENTIALS_BEARER, CREDENTIALS_TOKEN, CREDENTIALS_SOCKET };
 enum sandbox_need { NEEDS_NONE, LOOKS, STARTS };
 
-struct request;
-
 struct route {
 	const char *method, *pattern;
-	void (*handler)(struct request *rq);
 	enum credentials credentials;
 	unsigned profiles;
 	enum sandbox_need sandbox;
 	const char *operation;
 };
 
-/* The table of routes.def. */
+/* The table of routes.def, in its order; who handles which is routes.c's. */
 extern const struct route routes_table[];
 extern const unsigned routes_count;
 
