@@ -24,17 +24,22 @@
  * request of a pipeline, a paused body) is kept in c->in. While something is kept and may not be used,
  * the socket is not read.
  *
- * The inner order: each file calls only those below it. The one call that goes up is conn_mark().
+ * The room's inner order, which tests/unit/floors.py and calls.py check: each file includes and calls only
+ * what stands on lines below its own.
  *
- *	server                  listening, all connections
- *	conn                    the loop's side
- *	request                 input to exchanges
- *	ends                    of exchanges; refusals
- *	websocket, sse          streams of two kinds
- *	exchange, asked         the handler's side: answers; the request
- *	sendfile                files to the kernel
- *	output, error           bytes to the kernel; how "no" is said
- *	guard, target, multipart, base64, secret: of bytes alone, and know of no connection
+ *   server                      listening, all connections
+ *   conn                        the loop's side
+ *   request                     input to exchanges
+ *   ends                        of exchanges; refusals
+ *   websocket, sse              streams of two kinds
+ *   exchange, asked             the handler's side: answers; the request
+ *   sendfile                    files to the kernel
+ *   output, error               bytes to the kernel; how "no" is said
+ *   internal                    what all of the above share
+ *   guard, target, multipart, base64, secret
+ *   http                        what others may ask of the room
+ *
+ * The last line but one is of bytes alone, and knows of no connection. One call goes up: conn_mark().
  */
 #pragma once
 

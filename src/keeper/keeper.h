@@ -8,8 +8,8 @@
  * the rest; only then does the front start. As many sandboxes as the front wishes are made before anybody
  * needs them (ahead.h); a creation takes one of those first.
  *
- * The room's inner order, which tests/unit/floors.py checks: each file includes only from lines below its
- * own.
+ * The room's inner order, which tests/unit/floors.py and calls.py check: each file includes and calls only
+ * what stands on lines below its own.
  *
  *   main
  *   keeper                      the loop; serves the line; a server's beginning and end

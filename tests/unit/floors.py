@@ -3,7 +3,8 @@
 
 The floors are read from the table of ARCHITECTURE.md, so the page cannot drift from the code. Beyond the floors there
 are the nevers of the same page. A room may write down its inner order in one of its headers, the highest first: its
-files then include only from lines below their own. The check first proves on made-up samples that it can fail.
+files then include only from lines below their own (what they call: calls.py). Files joined by + are one, and so is a
+file with its _private header. The check first proves on made-up samples that it can fail.
 """
 import os
 import re
@@ -58,31 +59,40 @@ def judge(path, line, floors):
 
 
 def order_of(text):
-    """{"keeper": 2, "bond": 1, ...} from a header's lines like ` *   placing, bond     the way up`; {}: it has no order."""
+    """{"bond": (1, "bond"), ...}, height and part, of lines like ` *   placing, bond     the way up`; {}: no order."""
     table = ORDER.search(text)
-    lines = re.findall(r"^ \*   (\w+(?:, \w+)*)", table.group(1), flags=re.M) if table else []
-    return {file: height for height, files in enumerate(reversed(lines)) for file in files.split(", ")}
+    lines = re.findall(r"^ \*   ([\w+]+(?:, [\w+]+)*)", table.group(1), flags=re.M) if table else []
+    return {file: (height, part) for height, parts in enumerate(reversed(lines)) for part in parts.split(", ")
+            for file in part.split("+")}
+
+
+def file_of(path):
+    return path.split("/")[-1].split(".")[0].removesuffix("_private")
+
+
+def stands_below(other, file, order):
+    return order[other][1] == order[file][1] or order[other][0] < order[file][0]
 
 
 def judge_inside(path, line, order):
     """A sentence about what is wrong with LINE of PATH in a room with that inner order, or None."""
     found = INCLUDE.match(line)
-    room, file = path.split("/")[1], path.split("/")[-1].split(".")[0]
-    if not order or not found or not found.group(1).startswith(room + "/"):
-        return None
-    other = found.group(1).split("/")[-1].split(".")[0]
+    room, file = path.split("/")[1], file_of(path)
+    if not order or not found or not found.group(1).startswith(room + "/") or found.group(1).endswith((".def", ".inc")):
+        return None  # tables know nobody
+    other = file_of(found.group(1))
     for name in (file, other):
         if name not in order:
             return f"{name} has no place in the inner order of {room}"
-    if other != file and order[other] >= order[file]:
+    if not stands_below(other, file, order):
         return f"{file} includes {other}, which does not stand below it in the inner order of {room}"
     return None
 
 
 def prove_that_order_can_fail():
-    order = order_of("/*\n * The room's inner order:\n *\n *   main\n *   up, aside      words, words\n *   low\n */\n")
-    bad = [("low.h", "up"), ("up.c", "aside"), ("up.c", "stranger")]
-    good = [("up.c", "up"), ("up.c", "low"), ("main.c", "low")]
+    order = order_of("/*\n * The room's inner order:\n *\n *   main\n *   up+on, aside   words, words\n *   low\n */\n")
+    bad = [("low.h", "up"), ("up.c", "aside"), ("up.c", "stranger"), ("low.c", "on_private")]
+    good = [("up.c", "up"), ("up.c", "low"), ("main.c", "low"), ("up.c", "on_private"), ("on_private.h", "up")]
     wrong = [s for s in bad + good
              if bool(judge_inside(f"src/keeper/{s[0]}", f'#include "keeper/{s[1]}.h"', order)) != (s in bad)]
     if wrong:
