@@ -77,7 +77,8 @@ static int open_directory(const char *path, size_t len)
 	return take_fd(&fd);
 }
 
-/* PATH := what the link NAME in the directory of PATH says. BASE_LEN: length of that directory's path. */
+/* PATH := where TARGET, LEN bytes that a link in the directory of PATH says, leads. BASE_LEN: length of that
+ * directory's path. */
 static int follow(char path[PATH_LIMIT], size_t base_len, const char *target, size_t len)
 {
 	char whole[PATH_LIMIT];

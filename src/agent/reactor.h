@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct reactor;
-
 struct watch {
 	int fd;                     /* borrowed; -1: not watched */
 	uint32_t events;            /* EPOLLIN, EPOLLOUT asked for */

@@ -41,7 +41,7 @@ static int remove_item(struct walk *w, enum walk_kind kind, struct err *e)
 	return r < 0 ? err_set(e, r, "remove '%.150s'", w->path.data) : 0;
 }
 
-int tree_remove(int dir_fd, const char *name, struct err *e)
+int staging_remove(int dir_fd, const char *name, struct err *e)
 {
 	enum walk_kind kind = WALK_FILE;
 	struct err ignored = ERR_NONE;
@@ -68,7 +68,7 @@ static void remove_if_stale(int root_fd, const char *name)
 	auto_close int fd = open_directory(root_fd, name);
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) return;
-	(void)tree_remove(root_fd, name, NULL);
+	(void)staging_remove(root_fd, name, NULL);
 }
 
 static int remove_stale(int root_fd, struct err *e)

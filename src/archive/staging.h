@@ -21,4 +21,4 @@ bool staging_is_name(const char *name);
 int staging_new(int root_fd, char ret_name[STAGING_NAME_SIZE], int *ret_fd, struct err *e);
 
 /* Removes NAME in DIR_FD with all that is below. Goes on as far as it can; the first failure is returned. */
-int tree_remove(int dir_fd, const char *name, struct err *e);
+int staging_remove(int dir_fd, const char *name, struct err *e);

@@ -234,7 +234,7 @@ static void restore_by_staging(int root_fd, int in_fd, struct unpacker *u)
 	u->source = source_free(u->source);
 	cursor_done(&u->at);
 	cursor_done(&u->target);
-	if (tree_remove(root_fd, name, &e) < 0) verdict_warn(u->v, e.code, "remove '%s'", name);
+	if (staging_remove(root_fd, name, &e) < 0) verdict_warn(u->v, e.code, "remove '%s'", name);
 }
 
 /* The root itself last: all that came before has touched its time. */

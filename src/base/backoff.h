@@ -8,8 +8,8 @@ struct backoff {
 	uint64_t begin_ms; /* when the life after the last one began */
 };
 
-#define BACKOFF_CALM_MS \
-	2000               /* a life of this length forgives what came before: it did not die of its start */
+/* A life of this length forgives what came before: it did not die of its start. */
+#define BACKOFF_CALM_MS  2000
 #define BACKOFF_FREE     3 /* deaths in a row that cost no wait */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  5000

@@ -4,11 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SANDBOX_ID_MAX 128 /* characters; contract: ^[a-z2-7]{1,128}$ */
-#define SANDBOX_ID_MADE \
-	24 /* characters of the ids we hand out: 15 random bytes in base32 (RFC 4648, lower case) */
-#define NAME_ID_MAX 128 /* sessions and terminals: ^[a-zA-Z0-9._-]{1,128}$ and no ".." */
-#define UUID_LEN    36
+#define SANDBOX_ID_MAX  128 /* characters; contract: ^[a-z2-7]{1,128}$ */
+#define SANDBOX_ID_MADE 24  /* of those we hand out: 15 random bytes in base32 (RFC 4648, lower case) */
+#define NAME_ID_MAX     128 /* sessions and terminals: ^[a-zA-Z0-9._-]{1,128}$ and no ".." */
+#define UUID_LEN        36
 
 bool id_is_sandbox(const char *text, size_t len);
 bool id_is_name(const char *text, size_t len);

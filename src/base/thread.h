@@ -9,6 +9,7 @@
 /* With every signal blocked. 0 or -errno. */
 int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
 
+/* For thread_wait(): WAKE goes by the monotonic clock. */
 void thread_wake_init(pthread_mutex_t *lock, pthread_cond_t *wake);
 
 /* Until somebody wakes it or the monotonic time UNTIL_MS has come. False: it has. The lock is held. */

@@ -1,5 +1,5 @@
 /*
- * config.c - the table at work. Every source ends in config_set(), so a value is judged the same wherever it
+ * config.c - the table at work. Every source ends in set_value(), so a value is judged the same wherever it
  * is from.
  */
 #include "config/config.h"
@@ -140,14 +140,15 @@ static int set_value(struct config *c, const struct option *o, const char *value
 	return -EINVAL;
 }
 
-int config_set(struct config *c, const char *name, const char *value, const char *from, struct err *e)
+/* CTX is the struct config. FROM ("conf:3", "settings") begins the sentence of a refusal. */
+static int set_named(void *ctx, const char *name, const char *value, const char *from, struct err *e)
 {
 	const struct option *o = option_find(name, strlen(name));
 
 	if (!o)
 		return err_say(e, -EINVAL, "%s: there is no option '%.60s' (see: tombolo serve --help)", from,
 			       name);
-	return set_value(c, o, value, from, e);
+	return set_value(ctx, o, value, from, e);
 }
 
 void config_init(struct config *c)
@@ -173,15 +174,10 @@ void config_done(struct config *c)
 
 /* ---- sources ---- */
 
-static int on_file_setting(void *ctx, const char *name, const char *value, const char *from, struct err *e)
-{
-	return config_set(ctx, name, value, from, e);
-}
-
 static int load_file(struct config *c, struct err *e)
 {
 	if (!c->config[0]) return 0;
-	return config_file_read(c->config, on_file_setting, c, e);
+	return config_file_read(c->config, set_named, c, e);
 }
 
 static const char *find_env(char *const environ_[], const char *prefix, const char *name)
@@ -393,7 +389,7 @@ int config_read_fd(int fd, struct config *c, struct err *e)
 
 		if (!value) return err_say(e, -EINVAL, "these are no settings");
 		*value++ = '\0';
-		r = config_set(c, at, value, "settings", e);
+		r = set_named(c, at, value, "settings", e);
 		at = value;
 	}
 	explicit_bzero(text, len);

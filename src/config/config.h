@@ -39,9 +39,6 @@ void config_done(struct config *c);
  */
 int config_load(struct config *c, int argc, char *const argv[], char *const environ_[], struct err *e);
 
-/* One setting from text. FROM ("conf:3", "--listen") begins the sentence of a refusal. */
-int config_set(struct config *c, const char *name, const char *value, const char *from, struct err *e);
-
 /* What must hold between settings: no address that others can reach without a key. */
 int config_check(const struct config *c, struct err *e);
 

@@ -18,14 +18,7 @@ static void want_continue(struct exchange *x)
 	x->facts.continue_expected = false;
 }
 
-void http_body_ignore(struct exchange *x)
-{
-	if (x->aborted) return;
-	exchange_drop_body(x);
-	conn_mark(x->conn);
-}
-
-void exchange_drop_body(struct exchange *x)
+static void drop_body(struct exchange *x)
 {
 	if (x->body_done) return;
 	x->body_mode = BODY_IGNORED;
@@ -37,6 +30,13 @@ void exchange_drop_body(struct exchange *x)
 	if ((x->facts.continue_expected || x->continue_due) && !x->body_seen) x->conn->input_lost = true;
 	if (x->content_length > 0 && (uint64_t)x->content_length - x->body_seen > IGNORE_MAX)
 		x->conn->input_lost = true;
+}
+
+void http_body_ignore(struct exchange *x)
+{
+	if (x->aborted) return;
+	drop_body(x);
+	conn_mark(x->conn);
 }
 
 void http_body_collect(struct exchange *x, size_t cap,
@@ -188,7 +188,7 @@ void http_reply(struct exchange *x, unsigned status, const char *type, const cha
 {
 	if (x->aborted) return;
 	assert(x->answer == ANSWER_NONE);
-	exchange_drop_body(x);
+	drop_body(x);
 	struct buf *head = compose_head(x, status, type, headers, len);
 	x->answer = ANSWER_COMPLETE;
 	output_send(x->conn, head->data, head->len, body, x->bodyless ? 0 : len);
@@ -211,7 +211,7 @@ void http_reply_file(struct exchange *x, unsigned status, const char *type, cons
 		return;
 	}
 	assert(x->answer == ANSWER_NONE);
-	exchange_drop_body(x);
+	drop_body(x);
 	struct buf *head = compose_head(x, status, type, headers, len);
 	file_begin(x, head, fd, offset, x->bodyless ? 0 : len);
 	conn_mark(x->conn);
@@ -298,7 +298,7 @@ void http_on_drain(struct exchange *x, void (*on_drain)(struct exchange *x, void
 void http_stream_end(struct exchange *x)
 {
 	if (x->aborted || x->answer != ANSWER_STREAM) return;
-	exchange_drop_body(x);
+	drop_body(x);
 	if (is_chunked(x)) {
 		memcpy(output_reserve(x->conn, 5), "0\r\n\r\n", 5);
 		buf_grew(&x->conn->out, 5);

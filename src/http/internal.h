@@ -196,7 +196,6 @@ bool request_wants_input(const struct conn *c);
 
 /* exchange.c */
 bool exchange_closes(const struct exchange *x);
-void exchange_drop_body(struct exchange *x);
 
 const char *reply_date(struct http_server *s);
 const char *status_text(unsigned status);

@@ -18,8 +18,8 @@
 #define MULTIPART_PARTS_MAX    1000
 
 struct multipart_events {
-	void (*on_part)(void *ctx,
-			const char *name); /* "" for a part without a name, or with one that is too long */
+	/* NAME is "" for a part without one, or with one that is too long. */
+	void (*on_part)(void *ctx, const char *name);
 	void (*on_data)(void *ctx, const void *bytes, size_t len);
 	void (*on_part_end)(void *ctx);
 };

@@ -235,7 +235,7 @@ static void leaf_remove(int dir_fd, const char *name, void *ctx)
 	(void)fd_remove(dir_fd, name, AT_REMOVEDIR);
 }
 
-static int tree_remove(int tree_fd, const char *id)
+static int group_remove(int tree_fd, const char *id)
 {
 	auto_close int fd = -1;
 
@@ -258,7 +258,7 @@ int cgroup_remove(struct cgroups *c, const char *id)
 	int r = 0;
 
 	for (unsigned i = 0; i < CGROUP_TREES; i++) {
-		int one = c->tree_fds[i] < 0 ? 0 : tree_remove(c->tree_fds[i], id);
+		int one = c->tree_fds[i] < 0 ? 0 : group_remove(c->tree_fds[i], id);
 
 		if (one < 0) r = one;
 	}

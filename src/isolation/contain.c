@@ -99,7 +99,8 @@ static int mask_apply(const struct mask *m)
 
 /* ---- capabilities ---- */
 
-uint64_t contain_kept_caps(void)
+/* What a process of the sandbox may hold beyond uid 0's name; all others are dropped. */
+static uint64_t kept_caps(void)
 {
 #define BIT(cap) (UINT64_C(1) << (cap))
 	return BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) |
@@ -130,7 +131,7 @@ static int caps_raise_permitted(struct err *e)
  */
 static int caps_drop(struct err *e)
 {
-	const uint64_t kept = contain_kept_caps();
+	const uint64_t kept = kept_caps();
 	struct caps c = {.header.version = _LINUX_CAPABILITY_VERSION_3};
 
 	for (unsigned i = 0; i < ARRAY_LEN(c.words); i++)

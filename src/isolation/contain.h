@@ -15,8 +15,8 @@ struct err;
 struct sock_fprog;
 
 struct contain_spec {
-	const char *
-		run; /* what it is called here: its domain name (the host name is always CONTAIN_HOST_NAME) */
+	/* What it is called here: its domain name (the host name is always CONTAIN_HOST_NAME). */
+	const char *run;
 	uint32_t base_id; /* first of the 65,536 host ids of the slot */
 	/* Borrowed descriptors; the caller closes them afterwards. */
 	int userns_fd; /* the slot's prepared user namespace */
@@ -53,6 +53,3 @@ int contain_park(struct err *e);
  * Afterwards the host's tree is out of reach by path.
  */
 int contain_prepare(struct err *e);
-
-/* What a process of the sandbox may hold beyond uid 0's name; all others are dropped. Mask of 1 << CAP_*. */
-uint64_t contain_kept_caps(void);

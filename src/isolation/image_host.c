@@ -287,12 +287,12 @@ static int build(const char *dir, const char *path, struct err *e)
 	int r;
 
 	(void)snprintf(fresh, sizeof fresh, "%s/.new-%d", dir, (int)getpid());
-	r = tree_remove(fresh);
+	r = tree_delete(fresh);
 	if (r < 0) return err_set(e, r, "remove '%s'", fresh);
 	r = build_at(fresh, e);
 	if (r == 0 && rename(fresh, path) < 0 && errno != EEXIST && errno != ENOTEMPTY)
 		r = err_set(e, -errno, "put '%s' in place", path);
-	(void)tree_remove(fresh);
+	(void)tree_delete(fresh);
 	return r;
 }
 
@@ -337,7 +337,7 @@ int image_host_forget_others(const char *dir, const struct image *image, struct 
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 		    snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
 		    lstat(path, &st) == 0 && st.st_ino != kept.st_ino) {
-			int failed = tree_remove(path);
+			int failed = tree_delete(path);
 
 			if (failed < 0 && r == 0) r = err_set(e, failed, "remove '%s'", path);
 		}

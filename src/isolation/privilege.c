@@ -139,7 +139,7 @@ static void trial_done(struct trial *t)
 {
 	slot_kit_done(&t->kit);
 	(void)fd_close(t->data_tree_fd);
-	(void)tree_remove(t->dir);
+	(void)tree_delete(t->dir);
 }
 
 int privilege_check(const char *state_dir, struct err *e)

@@ -10,7 +10,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-int tree_remove(const char *path)
+int tree_delete(const char *path)
 {
 	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0) return 0;
 	return errno == ENOENT ? 0 : -errno;

@@ -1,6 +1,6 @@
 /*
  * limits.h - a sandbox's cgroups: made when its first process starts, removed when its last one ended,
- * because each memory cgroup makes every other a little dearer (docs: idle memory). All on work threads, one
+ * because each memory cgroup makes every other a little dearer (docs/limits.md). All on work threads, one
  * step at a time.
  */
 #pragma once

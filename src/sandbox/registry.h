@@ -25,7 +25,6 @@
 #include "wire/message.h"
 
 struct agent_link;
-struct err;
 struct limits;
 struct loop;
 struct sandbox;

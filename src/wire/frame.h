@@ -20,9 +20,9 @@
 #define WIRE_DATA_MAX   (64u << 10)                  /* bytes of one data message */
 #define WIRE_PACKET_MAX (WIRE_DATA_MAX + (8u << 10)) /* bytes of one packet */
 #define WIRE_FDS_MAX    12                           /* descriptors of one packet */
-#define WIRE_SPILL_MAX  (40u << 20) /* bytes of a message that travels in a memfd, see message_spill() */
+#define WIRE_SPILL_MAX  (40u << 20) /* bytes of a message that travels in a memory file, see link.h */
 
-/* The payload is not here but in a sealed memory file, the packet's first descriptor: see message_spill(). */
+/* The payload is not here but in a sealed memory file, the packet's first descriptor: see link.h. */
 #define FRAME_SPILLED 1
 
 struct frame {

@@ -1,9 +1,9 @@
 /*
  * message.h - the messages of messages.def as C structs, with one encoder and one decoder each.
  *
- *     struct msg_open_exec m = {...};                  int  msg_NAME_add(struct packet *p, uint32_t channel,
- * const struct msg_NAME *m); msg_open_exec_add(&packet, 7, &m);               int  msg_NAME_parse(const
- * struct frame *f, struct msg_NAME *ret);
+ *     struct msg_open_exec m = {...};
+ *     msg_open_exec_add(&packet, 7, &m);      to a struct packet, for channel 7
+ *     msg_open_exec_parse(&frame, &m);        from a struct frame
  *
  * A parsed message is a view: its texts and lists point into the packet and live as long as that. Every text
  * is followed by a NUL in the packet, so that `.at` can be used as a C string.

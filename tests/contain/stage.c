@@ -229,7 +229,7 @@ void stage_close(struct stage *s)
 	(void)waitpid(s->zygote_pid, NULL, 0);
 	(void)close(s->image.root_fd);
 	(void)close(s->image.usr_fd);
-	if (tree_remove(s->state_dir) < 0) fail("stage: cannot remove '%s': %m", s->state_dir);
+	if (tree_delete(s->state_dir) < 0) fail("stage: cannot remove '%s': %m", s->state_dir);
 }
 
 /* ---- the keeper's part of one sandbox ---- */
@@ -323,7 +323,7 @@ void actor_end(struct actor *a)
 
 void actor_forget(struct actor *a)
 {
-	if (tree_remove(a->data_dir) < 0) fail("stage: cannot remove '%s'", a->data_dir);
+	if (tree_delete(a->data_dir) < 0) fail("stage: cannot remove '%s'", a->data_dir);
 }
 
 int actor_run(struct actor *a, uid_t uid, const char *const args[STAGE_ARGS], struct buf *out)

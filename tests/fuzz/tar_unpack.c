@@ -95,6 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	assert(count(dir_fd, ".") == count(dir_fd, "root") + 5);
 	if (v.failures) assert(count(dir_fd, "root") == before && v.failure.text[0]);
 	assert(fchmodat(dir_fd, "root", 0755, 0) == 0);
-	(void)tree_remove(AT_FDCWD, dir, NULL);
+	(void)staging_remove(AT_FDCWD, dir, NULL);
 	return 0;
 }

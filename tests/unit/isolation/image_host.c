@@ -26,7 +26,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	return tree_remove(dir);
+	return tree_delete(dir);
 }
 
 static void image_open(struct image *image)

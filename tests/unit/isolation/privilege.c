@@ -26,7 +26,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	(void)munmap(shared, sizeof *shared);
-	return tree_remove(dir);
+	return tree_delete(dir);
 }
 
 #define NEEDS_ROOT() \

@@ -48,7 +48,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	images_fd = fd_close(images_fd);
-	return tree_remove(dir);
+	return tree_delete(dir);
 }
 
 /* NULL, after a word, when this host has not that back end. */
