@@ -24,11 +24,11 @@
 #include "wire/message.h"
 
 #define READS_A_TURN     4    /* of one pipe: others have a right to their turn */
-#define TTY_READS_A_TURN 16   /* of a terminal: a large event */
+#define TTY_READS_A_TURN 32   /* of a terminal: a large event */
 #define READ_TRIES       3    /* of one pipe that gives errors, one after the other */
 #define TTY_MOST         4096 /* a terminal gives no more at once */
 #define TTY_FULL         2048 /* with this much there may be more */
-#define GATHER_PART      4    /* of the log: its readers shall not have to wait for all of it */
+#define GATHER_PART      2    /* of the log: its readers shall not have to wait for all of it */
 #define GATHER_MS        1
 #define LOOKS            5 /* for more, before we believe that there is none */
 

@@ -45,6 +45,7 @@
 
 #include <llhttp.h>
 #include <sys/queue.h>
+#include <sys/uio.h>
 
 #include "base/buf.h"
 #include "http/guard.h"
@@ -184,6 +185,7 @@ void exchange_free(struct exchange *x);
 void conn_refuse(struct conn *c, unsigned status, const char *code, const char *message);
 
 /* output.c: bytes to the kernel. PARTS are sent or, what the kernel does not take, kept. */
+void output_send_parts(struct conn *c, const struct iovec *parts, size_t count);
 void output_send(struct conn *c, const void *head, size_t head_len, const void *body, size_t body_len);
 void output_flush(struct conn *c);
 char *output_reserve(struct conn *c, size_t len);

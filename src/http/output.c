@@ -23,20 +23,20 @@ static size_t sent(struct conn *c, ssize_t n, size_t wanted)
 	return (size_t)n;
 }
 
-void output_send(struct conn *c, const void *head, size_t head_len, const void *body, size_t body_len)
+void output_send_parts(struct conn *c, const struct iovec *parts, size_t count)
 {
-	struct iovec parts[2] = {{.iov_base = (void *)head, .iov_len = head_len},
-				 {.iov_base = (void *)body, .iov_len = body_len}};
-	struct msghdr msg = {.msg_iov = parts, .msg_iovlen = body_len ? 2 : 1};
-	size_t done = 0;
+	struct msghdr msg = {.msg_iov = (struct iovec *)parts, .msg_iovlen = count};
+	size_t len = 0, done = 0;
 
 	if (c->broken) return;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].iov_len;
 	if (!c->out.len && !c->blocked)
-		done = sent(c, sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT), head_len + body_len);
-	if (done == head_len + body_len) return;
+		done = sent(c, sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT), len);
+	if (done == len) return;
 
-	char *at = output_reserve(c, head_len + body_len - done);
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+	char *at = output_reserve(c, len - done);
+	for (size_t i = 0; i < count; i++) {
 		size_t skip = MIN(done, parts[i].iov_len), rest = parts[i].iov_len - skip;
 
 		if (rest) memcpy(at, (char *)parts[i].iov_base + skip, rest);
@@ -44,6 +44,14 @@ void output_send(struct conn *c, const void *head, size_t head_len, const void *
 		done -= skip;
 		buf_grew(&c->out, rest);
 	}
+}
+
+void output_send(struct conn *c, const void *head, size_t head_len, const void *body, size_t body_len)
+{
+	const struct iovec parts[] = {{.iov_base = (void *)head, .iov_len = head_len},
+				      {.iov_base = (void *)body, .iov_len = body_len}};
+
+	output_send_parts(c, parts, body_len ? 2 : 1);
 }
 
 void output_flush(struct conn *c)

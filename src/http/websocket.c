@@ -6,7 +6,7 @@
  *until it gets none. Output: a message is queued at wslay and at once taken out again, as frames in the
  * connection's own output buffer (transmit() never refuses). So both queues are the connection's, and its
  * rules count: one send a turn, partial writes resumed, on_drain, resets. A large message goes past both: of
- * its frame wslay makes only the head, and the bytes go to the kernel from where they lie.
+ * its frames wslay makes only the heads, and the bytes go to the kernel from where they lie.
  *
  * States of a socket, in this order only:
  *
@@ -32,10 +32,11 @@
 #define KEY_LEN 24 /* characters of 16 bytes in base64 */
 #define OUT_MAX \
 	(1u << 20) /* of unread output, beyond which no input is read: it could only be answers to pings */
-#define UNSENT_MAX (256u << 10)
-#define REASON_MAX 123
-#define LARGE_MIN  (16u << 10) /* bytes of a message that pays for a send of its own */
-#define HEAD_MAX   14          /* bytes of a frame's head */
+#define UNSENT_MAX    (256u << 10)
+#define REASON_MAX    123
+#define LARGE_MIN     (16u << 10) /* bytes of a message that pays for a send of its own */
+#define FRAMES_A_SEND 4           /* of such a message */
+#define HEAD_MAX      14          /* bytes of a frame's head */
 
 enum socket_state { SOCKET_OPEN, SOCKET_CLOSING, SOCKET_OVER };
 
@@ -171,26 +172,11 @@ static void flush_frames(struct websocket *ws)
 	conn_mark(c);
 }
 
-static ssize_t read_fragment(wslay_event_context_ptr frames, uint8_t *room, size_t len,
-			     const union wslay_event_msg_source *source, int *eof, void *user)
-{
-	struct iovec *rest = source->data;
-	size_t n = MIN(len, rest->iov_len);
-
-	(void)frames, (void)user;
-	memcpy(room, rest->iov_base, n);
-	rest->iov_base = (char *)rest->iov_base + n;
-	rest->iov_len -= n;
-	*eof = rest->iov_len == 0;
-	return (ssize_t)n;
-}
-
 /* ---- large messages ---- */
 
 struct frame_head {
 	uint8_t bytes[HEAD_MAX];
 	size_t len;
-	bool is_whole;
 };
 
 /* wslay gives the head first, then the bytes as they were given to it. */
@@ -199,55 +185,70 @@ static ssize_t take_head(const uint8_t *bytes, size_t len, int flags, void *user
 	struct frame_head *head = user;
 
 	(void)flags;
-	if (head->is_whole) return (ssize_t)len;
+	if (head->len) return (ssize_t)len;
 	memcpy(head->bytes, bytes, len);
 	head->len = len;
-	head->is_whole = true;
 	return (ssize_t)len;
 }
 
-/* The head of a frame of LEN bytes that is a message. false: there is no memory. */
-static bool frame_head_make(struct frame_head *head, uint8_t opcode, const void *bytes, size_t len)
+/* The head of FRAME. false: there is no memory. */
+static bool frame_head_make(struct frame_head *head, struct wslay_frame_iocb *frame)
 {
 	static const struct wslay_frame_callbacks take = {.send_callback = take_head};
-	struct wslay_frame_iocb frame = {
-		.fin = 1, .opcode = opcode, .payload_length = len, .data = bytes, .data_length = len};
 	wslay_frame_context_ptr maker;
 
-	*head = (struct frame_head){0};
+	head->len = 0;
 	if (wslay_frame_context_init(&maker, &take, head) != 0) return false;
-	bool made = wslay_frame_send(maker, &frame) == (ssize_t)len;
+	bool made = wslay_frame_send(maker, frame) == (ssize_t)frame->payload_length;
 	wslay_frame_context_free(maker);
 	return made;
 }
 
-/* Whether it went, or what of it the kernel did not take was kept. */
-static bool send_large(struct websocket *ws, uint8_t opcode, const void *bytes, size_t len)
+/* false: there is no memory. */
+static bool send_large(struct websocket *ws, uint8_t opcode, const uint8_t *bytes, size_t len)
 {
 	struct conn *c = ws->x->conn;
-	struct frame_head head;
+	struct frame_head heads[FRAMES_A_SEND];
+	struct iovec parts[2 * FRAMES_A_SEND];
+	size_t count = 0;
 
-	if (len < LARGE_MIN || len > WEBSOCKET_FRAME_MAX || c->out.len) return false;
-	if (!frame_head_make(&head, opcode, bytes, len)) return false;
-	output_send(c, head.bytes, head.len, bytes, len);
+	for (size_t at = 0; at < len;) {
+		struct frame_head *head = &heads[count / 2];
+		size_t n = MIN(len - at, (size_t)WEBSOCKET_FRAME_MAX);
+		struct wslay_frame_iocb frame = {.fin = at + n == len,
+						 .opcode = at ? WSLAY_CONTINUATION_FRAME : opcode,
+						 .payload_length = n,
+						 .data = bytes + at,
+						 .data_length = n};
+
+		if (!frame_head_make(head, &frame)) return false;
+		parts[count++] = (struct iovec){.iov_base = head->bytes, .iov_len = head->len};
+		parts[count++] = (struct iovec){.iov_base = (void *)(bytes + at), .iov_len = n};
+		at += n;
+		if (count < ARRAY_LEN(parts) && at < len) continue;
+		output_send_parts(c, parts, count);
+		count = 0;
+	}
 	ws->x->drain_due = true;
 	conn_mark(c);
+	return true;
+}
+
+static bool send_small(struct websocket *ws, uint8_t opcode, const uint8_t *bytes, size_t len)
+{
+	const struct wslay_event_msg message = {.opcode = opcode, .msg = bytes, .msg_length = len};
+
+	if (wslay_event_queue_msg(ws->frames, &message) != 0) return false;
+	flush_frames(ws);
 	return true;
 }
 
 static void send_message(struct exchange *x, uint8_t opcode, const void *bytes, size_t len)
 {
 	struct websocket *ws = x->socket;
-	struct iovec rest = {.iov_base = (void *)bytes, .iov_len = len};
-	const struct wslay_event_msg whole = {.opcode = opcode, .msg = bytes, .msg_length = len};
-	const struct wslay_event_fragmented_msg parts = {
-		.opcode = opcode, .source.data = &rest, .read_callback = read_fragment};
 
-	if (x->aborted || ws->state != SOCKET_OPEN || send_large(ws, opcode, bytes, len)) return;
-	int r = len <= WEBSOCKET_FRAME_MAX ? wslay_event_queue_msg(ws->frames, &whole)
-					   : wslay_event_queue_fragmented_msg(ws->frames, &parts);
-	if (r == 0) flush_frames(ws);
-	else lose_peer(x);
+	if (x->aborted || ws->state != SOCKET_OPEN) return;
+	if (!(len < LARGE_MIN ? send_small : send_large)(ws, opcode, bytes, len)) lose_peer(x);
 }
 
 void websocket_send_text(struct exchange *x, const char *text, size_t len)
