@@ -55,7 +55,7 @@ static size_t room(struct process_follower *follower)
 	struct follow *f = container_of(follower, struct follow, follower);
 
 	if (f->cursor < log_next_seq(process_log(f->process))) return 0;
-	return (size_t)MIN(f->credit, WIRE_DATA_MAX);
+	return (size_t)f->credit;
 }
 
 /* From here on it is not waited for, until it has caught up. */

@@ -129,16 +129,16 @@ ssize_t log_gather(struct log *l, int fd, size_t max)
 	return n;
 }
 
-bool log_publish(struct log *l, uint8_t stream, struct iovec parts[2])
+bool log_publish(struct log *l, uint8_t stream, size_t most, struct iovec parts[2])
 {
-	size_t len = l->gathered, offset;
+	size_t len = MIN(l->gathered, most), offset;
 
 	if (!len) return false;
 	if (l->event_count == l->events_room) drop_oldest(l);
-	offset = (l->byte_first + l->byte_count - len) % l->bytes_room;
+	offset = (l->byte_first + l->byte_count - l->gathered) % l->bytes_room;
 	l->events[(l->event_first + l->event_count++) % l->events_room] = (struct log_event){
 		.at_ms = clock_wall_ms(), .len = (uint32_t)len, .stream = stream, .offset = (uint32_t)offset};
-	l->gathered = 0;
+	l->gathered -= len;
 	ring_parts(l, offset, len, parts);
 	return true;
 }

@@ -63,11 +63,11 @@ void log_drop(struct log *l);
 ssize_t log_gather(struct log *l, int fd, size_t max);
 
 /*
- * Makes one event of STREAM of what was gathered; until then it is nobody's, and log_settle() would lose it.
- * PARTS (two of them) tell where those bytes lie until the next _gather; an unused part is empty. false:
- * there was nothing.
+ * Makes one event of STREAM of what was gathered, or of its first MOST bytes; until then it is nobody's, and
+ * log_settle() would lose it. PARTS (two of them) tell where those bytes lie until the next _gather; an
+ * unused part is empty. false: there was nothing.
  */
-bool log_publish(struct log *l, uint8_t stream, struct iovec parts[2]);
+bool log_publish(struct log *l, uint8_t stream, size_t most, struct iovec parts[2]);
 
 /* No more will be read: keep the contents in as little memory as they need. */
 void log_settle(struct log *l);

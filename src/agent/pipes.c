@@ -4,8 +4,8 @@
  * copy of its descriptor takes the input.
  *
  * A terminal gives 4 KiB at a time at most, and a packet for each would cost more than its bytes. So when it
- * gives much, what follows is gathered into the same event: until that is as large as events get, or no more
- * comes, or GATHER_MS are over. Little goes on at once: a key's echo waits for nothing.
+ * gives much, what follows is gathered and told in one go: as soon as that is GATHER_MOST, or no more comes,
+ * or GATHER_MS are over. Little goes on at once: a key's echo waits for nothing.
  *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
  */
@@ -24,11 +24,12 @@
 #include "wire/message.h"
 
 #define READS_A_TURN     4    /* of one pipe: others have a right to their turn */
-#define TTY_READS_A_TURN 32   /* of a terminal: a large event */
+#define TTY_READS_A_TURN 32   /* of a terminal, until GATHER_MOST */
 #define READ_TRIES       3    /* of one pipe that gives errors, one after the other */
 #define TTY_MOST         4096 /* a terminal gives no more at once */
 #define TTY_FULL         2048 /* with this much there may be more */
-#define GATHER_PART      2    /* of the log: its readers shall not have to wait for all of it */
+#define GATHER_MOST      (2 * WIRE_DATA_MAX)
+#define GATHER_PART      2 /* of the log: its readers shall not have to wait for all of it */
 #define GATHER_MS        1
 #define LOOKS            5 /* for more, before we believe that there is none */
 
@@ -113,16 +114,19 @@ int process_pipes_watch(struct process *p, struct err *e)
 	return r < 0 ? err_set(e, r, "wait for the output of the command") : 0;
 }
 
-/* Makes an event of what was read, and shows it to those who want to know. */
+/* Makes events of what was read, and shows them to those who want to know. */
 static void tell(struct output_pipe *o)
 {
 	struct process *p = o->process;
 	struct iovec parts[2];
+	bool any = false;
 
 	timer_stop(&p->gathering);
-	if (!log_publish(&p->log, o->stream, parts)) return;
-	if (p->client) p->client->on_output(p->client, o->stream, parts);
-	if (p->followers) process_tell_followers(p);
+	while (log_publish(&p->log, o->stream, WIRE_DATA_MAX, parts)) {
+		if (p->client) p->client->on_output(p->client, o->stream, parts);
+		any = true;
+	}
+	if (any && p->followers) process_tell_followers(p);
 }
 
 static void on_gathered(struct timer *t)
@@ -195,13 +199,13 @@ static size_t room_of(const struct process *p)
 	size_t room = 0;
 	bool waited = false;
 
-	if (p->client) return MIN(p->client->room(p->client), WIRE_DATA_MAX);
+	if (p->client) return p->client->room(p->client);
 	for (struct process_follower *f = p->followers; f; f = f->next) {
 		if (!f->room) continue;
 		room = MAX(room, f->room(f));
 		waited = true;
 	}
-	return waited ? MIN(room, WIRE_DATA_MAX) : WIRE_DATA_MAX;
+	return waited ? room : SIZE_MAX;
 }
 
 /* A terminal that nobody holds any more says so by an error. */
@@ -218,11 +222,11 @@ static int note_failure(struct output_pipe *o)
 	return -1;
 }
 
-/* Bytes of the largest event. */
-static size_t event_most(const struct process *p)
+/* Bytes that are told at once, at most. */
+static size_t told_most(const struct process *p)
 {
 	if (p->facts.kind != KIND_TERMINAL) return WIRE_DATA_MAX;
-	return MAX(p->log.bytes_room / GATHER_PART, (size_t)TTY_MOST);
+	return MAX(MIN(p->log.bytes_room / GATHER_PART, (size_t)GATHER_MOST), (size_t)TTY_MOST);
 }
 
 /* Whether more has come, or comes in these microseconds: a few looks cost less than a wake-up. */
@@ -242,7 +246,7 @@ static bool is_worth_gathering(struct output_pipe *o, size_t n)
 	struct process *p = o->process;
 	bool first = p->log.gathered == n, much = n >= TTY_FULL;
 
-	if (p->facts.kind != KIND_TERMINAL || p->log.gathered + TTY_MOST > event_most(p)) return false;
+	if (p->facts.kind != KIND_TERMINAL || p->log.gathered + TTY_MOST > told_most(p)) return false;
 	if (!much && (first || !comes_more(o->fd))) return false;
 	if (!p->gathering.armed) timer_start(&p->gathering, GATHER_MS);
 	return true;
@@ -252,7 +256,7 @@ static bool is_worth_gathering(struct output_pipe *o, size_t n)
 static int read_once(struct output_pipe *o)
 {
 	struct process *p = o->process;
-	size_t room = MIN(room_of(p), event_most(p)), held = p->log.gathered;
+	size_t room = MIN(room_of(p), told_most(p)), held = p->log.gathered;
 	ssize_t n;
 
 	if (held && room <= held) {

@@ -17,7 +17,7 @@
 #define WIRE_VERSION    1
 #define WIRE_OLDEST     1
 #define WIRE_HEADER     12
-#define WIRE_DATA_MAX   (128u << 10)                 /* bytes of one data message */
+#define WIRE_DATA_MAX   (64u << 10)                  /* bytes of one data message */
 #define WIRE_PACKET_MAX (WIRE_DATA_MAX + (8u << 10)) /* bytes of one packet */
 #define WIRE_FDS_MAX    12                           /* descriptors of one packet */
 #define WIRE_SPILL_MAX  (40u << 20) /* bytes of a message that travels in a memory file, see link.h */

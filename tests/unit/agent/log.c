@@ -36,7 +36,7 @@ static void log_one(struct log *l, uint8_t stream, uint32_t number, size_t len)
 	memset(bytes + sizeof number, (int)(number % 251), len - sizeof number);
 	ASSERT_OK(fd_write_all(pipe_ends[1], bytes, len));
 	ASSERT_EQ(log_gather(l, pipe_ends[0], len), len);
-	ASSERT_TRUE(log_publish(l, stream, parts));
+	ASSERT_TRUE(log_publish(l, stream, SIZE_MAX, parts));
 	ASSERT_EQ(parts[0].iov_len + parts[1].iov_len, len);
 }
 
@@ -91,7 +91,7 @@ TEST(what_is_gathered_is_nobodys_until_it_is_one_event)
 		ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
 	}
 	ASSERT_EQ(log_next_seq(&l), 2);
-	ASSERT_TRUE(log_publish(&l, 2, parts));
+	ASSERT_TRUE(log_publish(&l, 2, SIZE_MAX, parts));
 	ASSERT_EQ(parts[0].iov_len, 6);
 	ASSERT_EQ(memcmp(parts[0].iov_base, "abcabc", 6), 0);
 	ASSERT_TRUE(log_event_at(&l, &seq, &event, parts));
@@ -99,7 +99,32 @@ TEST(what_is_gathered_is_nobodys_until_it_is_one_event)
 	ASSERT_EQ(event.len, 12);
 	ASSERT_EQ(event.stream, 2);
 	ASSERT_EQ(memcmp(parts[1].iov_base, "abcabc", 6), 0);
-	ASSERT_FALSE(log_publish(&l, 2, parts));
+	ASSERT_FALSE(log_publish(&l, 2, SIZE_MAX, parts));
+	log_done(&l);
+}
+
+TEST(much_that_was_gathered_becomes_several_events)
+{
+	struct log l = {0};
+	struct iovec parts[2];
+
+	log_one(&l, 1, 1, LOG_BYTES - 6);
+	ASSERT_OK(fd_write_all(pipe_ends[1], "abcdefghij", 10));
+	ASSERT_EQ(log_gather(&l, pipe_ends[0], 100), 10);
+	ASSERT_TRUE(log_publish(&l, 2, 4, parts));
+	ASSERT_EQ(parts[0].iov_len, 4);
+	ASSERT_EQ(memcmp(parts[0].iov_base, "abcd", 4), 0);
+	ASSERT_TRUE(log_publish(&l, 2, 4, parts));
+	/* Over the end of the ring. */
+	ASSERT_EQ(parts[0].iov_len, 2);
+	ASSERT_EQ(memcmp(parts[0].iov_base, "ef", 2), 0);
+	ASSERT_EQ(parts[1].iov_len, 2);
+	ASSERT_EQ(memcmp(parts[1].iov_base, "gh", 2), 0);
+	ASSERT_TRUE(log_publish(&l, 2, 4, parts));
+	ASSERT_EQ(parts[0].iov_len, 2);
+	ASSERT_EQ(memcmp(parts[0].iov_base, "ij", 2), 0);
+	ASSERT_FALSE(log_publish(&l, 2, 4, parts));
+	ASSERT_EQ(log_next_seq(&l), 5);
 	log_done(&l);
 }
 
@@ -187,7 +212,7 @@ TEST(a_silent_log_settles_to_nothing)
 
 	log_settle(&l);
 	ASSERT_EQ(log_gather(&l, pipe_ends[0], 100), -EAGAIN);
-	ASSERT_FALSE(log_publish(&l, 1, parts));
+	ASSERT_FALSE(log_publish(&l, 1, SIZE_MAX, parts));
 	log_settle(&l);
 	ASSERT_EQ(log_weight(&l), 0);
 	ASSERT_FALSE(log_event_at(&l, &seq, &event, parts));
@@ -283,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN(events_come_back_in_order_with_their_streams),
 		RUN(what_is_gathered_is_nobodys_until_it_is_one_event),
+		RUN(much_that_was_gathered_becomes_several_events),
 		RUN(old_bytes_make_way_with_their_whole_event),
 		RUN(the_number_of_events_is_bounded),
 		RUN(a_settled_log_holds_the_same_in_less_memory),
