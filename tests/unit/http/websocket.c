@@ -145,6 +145,7 @@ TEST(a_message_longer_than_a_frame_leaves_in_fragments)
 	do {
 		first = hear_frame(fd, &got);
 		ASSERT_EQ(first & ~FIN, frames ? 0 : DATA);
+		ASSERT_TRUE(got.len <= WEBSOCKET_FRAME_MAX);
 		for (size_t i = 0; i < got.len; i++)
 			ASSERT_EQ(got.data[i], 'b');
 		all += got.len;
