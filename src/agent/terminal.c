@@ -21,6 +21,12 @@ static struct process *find(const struct msg_open_terminal *m)
 	return m->name.len ? process_find(KIND_TERMINAL, m->name.at) : NULL;
 }
 
+/* A side alone is that of a new one; it resizes none that lives. */
+static void forget_size(struct follow *f)
+{
+	f->cols = f->rows = 0;
+}
+
 static int start_program(const struct msg_open_terminal *m, uint16_t cols, uint16_t rows,
 			 struct process **ret, struct err *e)
 {
@@ -63,7 +69,9 @@ static void start(struct follow *f, const struct msg_open_terminal *m)
 			return;
 		}
 		if (before) process_retire(before);
-		f->cols = f->rows = 0; /* it has that size */
+		forget_size(f); /* it has that size */
+	} else if (!f->cols || !f->rows) {
+		forget_size(f);
 	}
 	if (m->flags & TERMINAL_DETACHED) only_started(f, p);
 	else follow_begin(f, p);
@@ -87,7 +95,8 @@ int terminal_open(struct peer *peer, const struct frame *frame)
 	struct msg_open_terminal m;
 	struct follow *f;
 
-	if (msg_open_terminal_parse(frame, &m) < 0 || !follow_size_is_fair(m.cols, m.rows)) return -EPROTO;
+	if (msg_open_terminal_parse(frame, &m) < 0) return -EPROTO;
+	if (m.cols > PTY_SIZE_MAX || m.rows > PTY_SIZE_MAX) return -EPROTO;
 	if (m.name.len && !id_is_name(m.name.at, m.name.len)) return -EPROTO;
 	f = follow_new(peer, frame->channel, m.window);
 	if (!f) return -EPROTO;

@@ -20,11 +20,9 @@
 #include "routes/handlers.h"
 #include "routes/terminal_size.h"
 
-#define COLS_DEFAULT 80
-#define ROWS_DEFAULT 24
-#define WORKSPACE    "/workspace"
-#define REPLAY_MAX   (512u << 10) /* bytes; an agent retains half of it */
-#define WORDS_MAX    1000
+#define WORKSPACE  "/workspace"
+#define REPLAY_MAX (512u << 10) /* bytes; an agent retains half of it */
+#define WORDS_MAX  1000
 
 struct pty {
 	struct attachment a;
@@ -33,7 +31,7 @@ struct pty {
 	char session[NAME_ID_MAX + 1]; /* "" for none */
 	char cwd[PATH_LIMIT];          /* "": the session's */
 	char shell[PATH_LIMIT];        /* "" for bash */
-	uint16_t cols, rows;           /* 0: as it is, or the default */
+	uint16_t cols, rows; /* 0: the default; a terminal that lives takes both or stays as it is */
 	struct buf replay;
 };
 
@@ -199,12 +197,7 @@ static bool take_size(struct pty *p, const char *query)
 	enum size_verdict cols = size_of_pty(query, "cols", &p->cols),
 			  rows = size_of_pty(query, "rows", &p->rows);
 
-	if (cols == SIZE_WRONG || rows == SIZE_WRONG) return false;
-	/* Who gives none takes a terminal as it is. */
-	if (cols == SIZE_ABSENT && rows == SIZE_ABSENT) return true;
-	if (cols == SIZE_ABSENT) p->cols = COLS_DEFAULT;
-	if (rows == SIZE_ABSENT) p->rows = ROWS_DEFAULT;
-	return true;
+	return cols != SIZE_WRONG && rows != SIZE_WRONG;
 }
 
 /* The name of a session's terminal; a long one is told from others of its kind by a digest. */

@@ -20,7 +20,8 @@ struct terminal_spec {
 	unsigned flags;   /* enum terminal_flag */
 	const char *name; /* as id_is_name(); "": the agent makes a UUID */
 	uint32_t uid;
-	uint16_t cols, rows; /* 1 to 1000; both 0: 80 x 24 for a new one, as it is for one that is there */
+	/* 1 to 1000; 0 is 80 or 24 for a new one. One that is there is resized when both are given. */
+	uint16_t cols, rows;
 	const char *cwd;
 	const char *const *argv; /* none: the shell. Executed as it is, argv[0] searched in PATH */
 	uint32_t argc;

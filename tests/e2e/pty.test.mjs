@@ -263,6 +263,24 @@ test('C086: the size is there before the program, later ones take effect, odd on
 	await remove(id);
 });
 
+test('one side alone is the size of a new terminal, and resizes none that lives', async () => {
+	const id = newId();
+	const size = async (query) => {
+		const socket = await quiet(id, query);
+		const seen = await line(socket, 'stty size');
+		await socket.close();
+		return seen;
+	};
+	assert.equal(await size('?terminalId=narrow&cols=50'), '24 50\n');
+	assert.equal(await size('?terminalId=low&rows=10'), '10 80\n');
+	assert.equal(await size('?terminalId=a&cols=100&rows=40'), '40 100\n');
+	for (const query of ['', '&cols=50', '&rows=10', '&cols=50&rows=', '&cols=0&rows=10', '&cols=0&rows=0']) assert.equal(await size(`?terminalId=a${query}`), '40 100\n', query);
+	assert.equal(await size('?terminalId=a&cols=90&rows=30'), '30 90\n');
+	assert.equal(await size('?session=s&cols=50'), '24 50\n');
+	assert.equal(await size('?session=s&rows=50'), '24 50\n');
+	await remove(id);
+});
+
 test('C087: much output arrives whole, in frames of 64 KiB at most', async () => {
 	const id = newId();
 	const socket = await quiet(id);
