@@ -12,10 +12,10 @@
 # indentation. What is called __tombolo... is ours and is never kept. No line may cost a fork.
 
 mapfile -d '' -t __tombolo <&63
-BASH_EXECUTION_STRING=${__tombolo[0]}
+BASH_EXECUTION_STRING=$__tombolo
 
 # While descriptors are redirected bash saves them as 10 and 11, closed in children. Copies of those are
-# closed in them, too.
+# closed in them, too; and `exec` with a redirection of such a number changes nothing, without a word.
 { exec 60<&- 63<&- 65<&10 66>&11; } 61<&- 64>&-
 exec 61<&- 64>&-
 
@@ -23,30 +23,31 @@ exec 61<&- 64>&-
 __tombolo_save() {
 	__tombolo_status=${1-}
 	local __tombolo_set=$SHELLOPTS __tombolo_shopt=$BASHOPTS -
-	set +efnuvx +o posix
-	builtin shopt -u expand_aliases localvar_inherit
+	set +eEfnTuvx +o posix
+	builtin shopt -u expand_aliases extdebug localvar_inherit
 	. /dev/fd/65 save >&66
 }
 
 {
 	__tombolo_pwd=("${__tombolo[1]}")
+	__tombolo_born=$BASHOPTS$SHELLOPTS
 	if [ -e /dev/fd/62 ]; then
-		__tombolo_born=$BASHOPTS$SHELLOPTS
 		. /dev/fd/62
 		exec 62<&-
 	fi
 	builtin cd -- "${__tombolo_pwd[0]}" || builtin cd -- ~ || builtin cd /
 	if ((${#__tombolo_pwd[@]} > 1)); then OLDPWD=${__tombolo_pwd[1]}; else builtin unset -v OLDPWD; fi
+	builtin trap '{ __tombolo_save; } >/dev/null 2>&1' EXIT
+	case $__tombolo in *trap*) . /dev/fd/65 trap ;; esac
 	[ "${#__tombolo[@]}${__tombolo[2]}" = 3 ] || . /dev/fd/65 given
-	builtin trap '{ __tombolo_save; } 2>/dev/null' EXIT
-	case $BASH_EXECUTION_STRING in *trap*) . /dev/fd/65 trap ;; esac
 	# At last: options print, change, or end what follows.
 	[ ! "$__tombolo_set" ] || builtin eval "$__tombolo_set"
 } >/dev/null 2>&1
 
 #=
 # The new state: at the end of the command line, at `exit`, or in the trap, whichever comes first. Without its
-# last line it counts for nothing: so it is when somebody made names of ours read-only.
+# last line it counts for nothing: so it is when somebody made names of ours read-only. Neither does it when
+# anything stands before the names: so it is when a command wrote to 66, which `exec 66>file` does not take away.
 if [ "$1" = save ]; then
 	local -a __tombolo_v __tombolo_same && local __tombolo_i || return
 	builtin trap '' XFSZ
@@ -58,9 +59,9 @@ if [ "$1" = save ]; then
 	__tombolo_i+='|FUNCNAME|GROUPS|HISTCMD|HOSTTYPE|LINENO|MACHTYPE|OLDPWD|OSTYPE|PIPESTATUS|PPID|PWD'
 	__tombolo_i+='|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|_'
 	builtin shopt -s extglob
-	builtin compgen -v -P '#' -X "@($__tombolo_i)"
+	builtin compgen -v -P '#=' -X "@($__tombolo_i)"
 	mapfile -t __tombolo_v </dev/fd/66
-	builtin declare -p "${__tombolo_v[@]#?}"
+	builtin declare -p "${__tombolo_v[@]#??}"
 	((${#__tombolo[@]} == 3)) || for __tombolo_i in "${__tombolo_same[@]}"; do
 		builtin declare -gx "$__tombolo_i"
 	done
@@ -83,9 +84,8 @@ if [ "$1" = save ]; then
 	return
 fi
 
-# What is seldom needed; bash does not read that far otherwise.
-case $1 in
-given)
+# What is seldom needed; each of these ends the reading.
+if [ "$1" = given ]; then
 	# Applies what was given with the command, and remembers what that hides.
 	if [ -n "${__tombolo[2]}" ]; then
 		__tombolo_pwd=("$PWD" ${OLDPWD+"$OLDPWD"})
@@ -97,8 +97,9 @@ given)
 		__tombolo_hidden[__tombolo_i]=${!__tombolo_v@A}
 		builtin declare -gx "${__tombolo[__tombolo_i]}"
 	done
-	;;
-aside)
+	return
+fi
+if [ "$1" = aside ]; then
 	# Puts it aside, where the command did not change it.
 	for ((__tombolo_i = 3; __tombolo_i < ${#__tombolo[@]}; __tombolo_i++)); do
 		__tombolo_v=${__tombolo[__tombolo_i]%%=*}
@@ -107,16 +108,18 @@ aside)
 		builtin unset -v "$__tombolo_v"
 		builtin eval "${__tombolo_hidden[__tombolo_i]}"
 	done
-	;;
-trap)
+	return
+fi
+if [ "$1" = trap ]; then
 	# The command may put a trap of its own in the place of ours: then the state is kept where it leaves.
 	__tombolo_exit=
 	exit() {
-		__tombolo_exit=$?
-		[ "$BASHPID" != "$$" ] || { __tombolo_save; } 2>/dev/null
+		{ __tombolo_exit=$? && [ "$BASHPID" != "$$" ] || __tombolo_save; } >/dev/null 2>&1
 		builtin exit "${@:-$__tombolo_exit}"
 	}
-	;;
+	return
+fi
+case $1 in
 less)
 	for __tombolo_i in HOME LANG LC_ALL LOGNAME PATH SHELL USER; do
 		case ${!__tombolo_i@a} in *x*) continue ;; esac
@@ -125,17 +128,21 @@ less)
 	done
 	;;
 options)
-	# Aliases come with the last step, as `set` does.
+	# Aliases come with the last step, as `set` does, and xtrace behind it: our `eval` is not to be seen.
 	builtin printf '[ "$BASHOPTS" = %s ] || { eval "shopt -u ${BASHOPTS//:/ }"; shopt -s %s; }\n' \
 		"$__tombolo_shopt" "${__tombolo_shopt//:/ }"
-	builtin printf '__tombolo_set="set +o ${SHELLOPTS//:/ +o } -o %s' "${__tombolo_set//:/ -o }"
+	# RETURN would come behind the last line.
+	case :$__tombolo_set: in *:functrace:*) builtin trap - RETURN ;; esac
+	local __tombolo_x=${__tombolo_set%:xtrace}
+	[ "$__tombolo_x" = "$__tombolo_set" ] || builtin printf '__tombolo="\\builtin set -x;$__tombolo"\n'
+	builtin printf '__tombolo_set="set +o ${SHELLOPTS//:/ +o } -o %s' "${__tombolo_x//:/ -o }"
 	case :$__tombolo_shopt: in
 	*:expand_aliases:*) builtin printf '; builtin shopt -s expand_aliases"\nshopt -u expand_aliases\n' ;;
 	*) builtin printf '"\n' ;;
 	esac
 	;;
 back)
-	for __tombolo_i in extglob expand_aliases localvar_inherit; do
+	for __tombolo_i in extglob expand_aliases extdebug localvar_inherit; do
 		case :$__tombolo_shopt: in *:"$__tombolo_i":*) builtin shopt -s "$__tombolo_i" ;; esac
 	done
 	;;

@@ -15,13 +15,14 @@
 #define BUCKETS   64
 #define FIRST_CWD "/workspace"
 
-/* What bash gets as its -c text. The group: `set -x` shall not tell of us. */
+/* What bash gets as its -c text. The group: `set -x` and the command's traps shall not tell of us. */
 #define BOOT \
-	". /dev/fd/60; eval \"$BASH_EXECUTION_STRING\"; " \
-	"{ __tombolo_save $?; builtin exit $__tombolo_status; } 2>/dev/null"
+	". /dev/fd/60; eval \"$__tombolo\"; " \
+	"{ __tombolo_save $?; builtin exit $__tombolo_status; } >/dev/null 2>&1"
 
-/* The last bytes of a whole state. */
-#define KEPT_MARK "\n#kept\n"
+/* The first bytes of a whole state, and the last ones. */
+#define NAMES_MARK "#="
+#define KEPT_MARK  "\n#kept\n"
 
 /* The parts of session.bash. */
 static const char *const scripts[] = {
@@ -190,11 +191,13 @@ static int script_fd(size_t i)
 
 static bool is_whole(int fd)
 {
-	char tail[sizeof KEPT_MARK - 1];
+	char head[sizeof NAMES_MARK - 1], tail[sizeof KEPT_MARK - 1];
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof tail &&
 	       (uint64_t)st.st_size <= SESSION_STATE_MAX &&
+	       pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+	       memcmp(head, NAMES_MARK, sizeof head) == 0 &&
 	       pread(fd, tail, sizeof tail, st.st_size - (off_t)sizeof tail) == (ssize_t)sizeof tail &&
 	       memcmp(tail, KEPT_MARK, sizeof tail) == 0;
 }

@@ -14,7 +14,7 @@
  * wrote is whole, that is the session's state from then on; runs overlap, the last to end wins. A bash that
  * was killed, that executed another program in its place, or whose session was ended meanwhile leaves
  * nothing. The state is memory of the sandbox, which wrote it; we hold its descriptor only, and never look
- * inside but for the mark at its end.
+ * inside but for the marks at its ends.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ void session_start_done(struct session_start *s); /* all but the run, which is t
 /* The leader of the run is dead. KEEPS: by itself, so that its state counts. NULL is fine; returns NULL. */
 struct session_run *session_run_end(struct session_run *run, bool keeps);
 
-/* -EEXIST; -E2BIG: more variables than SESSION_ENV_MAX. */
+/* -EEXIST; -E2BIG: more variables than SESSION_ENV_MAX; an error of memfd_create(). */
 int session_make(const struct msg_open_session *m);
 
 /* -ENOENT. What runs in it goes on. */

@@ -265,6 +265,47 @@ TEST(a_command_sees_nothing_of_ours)
 	}
 }
 
+TEST(what_a_shell_tells_of_itself_tells_nothing_of_ours)
+{
+	static const char *const looks[][2] = {
+		{"trap 'echo dbg' DEBUG; x=1", "dbg\n"},
+		{"trap 'echo dbg' DEBUG; exit 3", "dbg\n"},
+		{"trap 'echo bye; echo err >&2' EXIT; trap 'echo dbg' DEBUG; x=2",
+		 "dbg\ndbg\nbye\ndbg\nerr\n"},
+		{"set -T; trap 'echo dbg' DEBUG; x=3", "dbg\n"},
+		{"echo $x", "3\n"},
+		{"trap 'echo ret' RETURN; x=4", ""},
+		{"echo $x; set +T", "4\n"},
+		{"shopt -s extdebug; trap 'echo dbg' DEBUG; x=5", "dbg\n"},
+		{"echo $x; shopt -u extdebug", "5\n"},
+		{"set -E; trap 'echo err' ERR; x=6; false", "err\n"},
+		{"echo $x; set +E", "6\n"},
+		{"set -x; x=7", "++ x=7\n"},
+		{"echo $BASH_EXECUTION_STRING",
+		 "++ echo echo '$BASH_EXECUTION_STRING'\necho $BASH_EXECUTION_STRING\n"},
+		{"\nnosuchcommand", "++ nosuchcommand\nbash: line 2: nosuchcommand: command not found\n"},
+		{"shopt -s expand_aliases; alias builtin=false set=false",
+		 "++ shopt -s expand_aliases\n++ alias builtin=false set=false\n"},
+		{"unalias -a; set +x", "++ unalias -a\n++ false +x\n"},
+		{"set +x; shopt -u expand_aliases", "++ set +x\n"},
+		{"trap : EXIT; set -x; exit 3", "++ exit 3\n++ builtin exit 3\n+ :\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
+		(void)run("told", looks[i][0]);
+		if (strcmp(last.text, looks[i][1]) != 0) fail_msg("'%s': '%s'", looks[i][0], last.text);
+	}
+}
+
+TEST(what_a_command_writes_to_our_descriptors_never_becomes_a_program)
+{
+	(void)run("writer", "x=1");
+	(void)run("writer", "exec 66>/dev/null; echo 'x=2' >&66; y=3");
+	ASSERT_STR(run("writer", "echo $x ${y-none}"), "1 none\n");
+	(void)run("writer", "exec 65</dev/null 66</dev/null; x=4");
+	ASSERT_STR(run("writer", "echo $x"), "4\n");
+}
+
 TEST(only_a_wrapper_is_unwrapped)
 {
 	run_argv("w", LIST("cd", "/tmp"), NULL, "");
@@ -331,6 +372,7 @@ TEST(names_and_commands_that_cannot_be_are_refused)
 
 TESTS(RUN(state_goes_from_one_command_to_the_next), RUN(no_text_of_a_command_spoils_what_comes_after),
       RUN(bytes_of_any_kind_leave_the_session_usable), RUN(what_was_given_with_a_command_is_not_kept),
-      RUN(a_command_sees_nothing_of_ours), RUN(only_a_wrapper_is_unwrapped),
+      RUN(a_command_sees_nothing_of_ours), RUN(what_a_shell_tells_of_itself_tells_nothing_of_ours),
+      RUN(what_a_command_writes_to_our_descriptors_never_becomes_a_program), RUN(only_a_wrapper_is_unwrapped),
       RUN(a_session_begins_as_it_was_made), RUN(a_run_of_a_forgotten_session_leaves_nothing),
       RUN(names_and_commands_that_cannot_be_are_refused))
