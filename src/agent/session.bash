@@ -5,7 +5,8 @@
 # Descriptors: 60 and 61 are the two parts of this file, between which stands "#="; 62 is the session's state,
 # or nothing; 63 holds texts that end with NULs: the command line, where a session without a state begins, the
 # directory given with this command ("" for none), and the variables given with it (NAME=value); 64 takes the
-# new state. A state is a program that bash itself wrote: below.
+# new state. A state is a program that bash itself wrote: below. The first one, of a session that begins with
+# variables, is session.c's, and takes them from the end of the texts.
 #
 # Most of what this costs is that bash reads it, character by character, and that it copies functions. So what
 # is seldom needed is read when it is, and only what must be a function is one. The build drops comments and

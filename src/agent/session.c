@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,18 @@
 #define BOOT \
 	". /dev/fd/60; eval \"$__tombolo\"; " \
 	"{ __tombolo_save $?; builtin exit $__tombolo_status; } >/dev/null 2>&1"
+
+/*
+ * The state of a session that was made with %u variables: they are the last of the texts, and taken off
+ * there. In the environment of bash they would be its settings, and BASH_ENV a program. POSIX mode waits for
+ * the command.
+ */
+#define SEED \
+	"for ((__tombolo_i = %u; __tombolo_i; __tombolo_i--)); do\n" \
+	"builtin declare -gx \"${__tombolo[-1]}\"\n" \
+	"builtin unset -v '__tombolo[-1]'\n" \
+	"done\n" \
+	"[ ! -v POSIXLY_CORRECT ] || { set +o posix; __tombolo_set='export POSIXLY_CORRECT=y'; }\n"
 
 /* The first bytes of a whole state, and the last ones. */
 #define NAMES_MARK "#="
@@ -39,7 +52,8 @@ struct session {
 	uint8_t *env; /* packed list of what it begins with */
 	uint32_t env_len, env_count;
 	uint64_t timeout_ms;
-	int state_fd;  /* -1: no command has ended yet */
+	int state_fd;  /* -1: no command has ended yet, and there are no variables to begin with */
+	bool begins;   /* the state is that of seed() */
 	uint64_t used; /* when, in starts of runs */
 	struct session_run *runs;
 };
@@ -122,23 +136,6 @@ static void use(struct session *s)
 	s->used = ++uses;
 }
 
-int session_make(const struct msg_open_session *m)
-{
-	struct session *s;
-
-	if (*slot_of(m->name.at)) return -EEXIST;
-	if (m->env.packed_len > SESSION_ENV_MAX || m->env.count > ENVIRONMENT_MAX) return -E2BIG;
-	s = session_new(m->name.at);
-	s->cwd = mem_strdup(*m->cwd.at ? m->cwd.at : FIRST_CWD);
-	s->env = mem_new(m->env.packed_len + 1);
-	memcpy(s->env, m->env.packed, m->env.packed_len);
-	s->env_len = m->env.packed_len;
-	s->env_count = m->env.count;
-	s->timeout_ms = m->timeout_ms;
-	use(s);
-	return 0;
-}
-
 static struct session *find_or_make(const char *name)
 {
 	struct session *s = *slot_of(name);
@@ -187,6 +184,62 @@ static int script_fd(size_t i)
 	return fds[i];
 }
 
+/* ---- the beginning ---- */
+
+/* Whether bash can hold VAR ("NAME=value") as a variable. What it cannot hold it passes on to its children.
+ */
+static bool is_variable(const char *var)
+{
+	const char *c = var;
+
+	if (*c >= '0' && *c <= '9') return false;
+	while (*c == '_' || (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z'))
+		c++;
+	return *c == '=' && c > var;
+}
+
+static struct wire_list begin_list(const struct session *s)
+{
+	return (struct wire_list){.count = s->env_count, .packed = s->env, .packed_len = s->env_len};
+}
+
+static int seed(struct session *s)
+{
+	struct wire_list env = begin_list(s);
+	const uint8_t *at = env.packed;
+	char text[sizeof SEED + 10];
+	unsigned count = 0;
+	const char *var;
+
+	while ((var = wire_list_next(&env, &at, NULL)))
+		count += is_variable(var);
+	if (!count) return 0;
+	(void)snprintf(text, sizeof text, SEED, count);
+	s->state_fd = memory_file("state", text, strlen(text));
+	s->begins = true;
+	return s->state_fd < 0 ? s->state_fd : 0;
+}
+
+int session_make(const struct msg_open_session *m)
+{
+	struct session *s;
+	int r;
+
+	if (*slot_of(m->name.at)) return -EEXIST;
+	if (m->env.packed_len > SESSION_ENV_MAX || m->env.count > ENVIRONMENT_MAX) return -E2BIG;
+	s = session_new(m->name.at);
+	s->cwd = mem_strdup(*m->cwd.at ? m->cwd.at : FIRST_CWD);
+	s->env = mem_new(m->env.packed_len + 1);
+	memcpy(s->env, m->env.packed, m->env.packed_len);
+	s->env_len = m->env.packed_len;
+	s->env_count = m->env.count;
+	s->timeout_ms = m->timeout_ms;
+	use(s);
+	r = seed(s);
+	if (r < 0) (void)session_forget(m->name.at);
+	return r;
+}
+
 /* ---- runs ---- */
 
 static bool is_whole(int fd)
@@ -231,6 +284,7 @@ struct session_run *session_run_end(struct session_run *run, bool keeps)
 		if (keeps && seal(run->state_fd) == 0 && is_whole(run->state_fd)) {
 			fd_close(run->session->state_fd);
 			run->session->state_fd = take_fd(&run->state_fd);
+			run->session->begins = false;
 		}
 	}
 	fd_close(run->state_fd);
@@ -276,39 +330,52 @@ static int plan_line(struct command *c, const struct wire_list *argv, bool on_te
 	return command_line(c, argv, e);
 }
 
-/* Whether bash can hold VAR ("NAME=value") as a variable. What it cannot hold it passes on to its children.
- */
-static bool is_variable(const char *var)
+/* Bash would read it before our script, which might then call it. */
+static bool is_function(const char *var)
 {
-	const char *c = var;
-
-	if (*c >= '0' && *c <= '9') return false;
-	while (*c == '_' || (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z'))
-		c++;
-	return *c == '=' && c > var;
+	return strncmp(var, "BASH_FUNC_", strlen("BASH_FUNC_")) == 0;
 }
 
-/* What goes into the environment of the bash: what the session begins with, and what bash cannot hold. */
-static void plan_env(struct session_start *start, const struct session *s, const struct wire_list *given)
+/* Copies those of LIST to TO that bash cannot hold. */
+static uint8_t *add_others(uint8_t *to, const struct wire_list *list, struct wire_list *env)
 {
-	bool begins = s->state_fd < 0;
-	const uint8_t *at = given->packed;
-	uint8_t *to = start->memory = mem_new((begins ? s->env_len : 0) + (size_t)given->packed_len + 1);
+	const uint8_t *at = list->packed;
 	const char *var;
 	uint32_t len;
 
-	start->env.packed = to;
-	if (begins && s->env_count) {
-		to = mempcpy(to, s->env, s->env_len);
-		start->env.count = s->env_count;
-	}
-	while ((var = wire_list_next(given, &at, &len))) {
-		if (is_variable(var)) continue;
+	while ((var = wire_list_next(list, &at, &len))) {
+		if (is_variable(var) || is_function(var)) continue;
 		/* As a packed list has it: the length stands before, a NUL behind. */
 		to = mempcpy(to, var - sizeof len, sizeof len + len + 1);
-		start->env.count++;
+		env->count++;
 	}
+	return to;
+}
+
+/* What goes into the environment of the bash: what it cannot hold. No state has that, so each run gets it. */
+static void plan_env(struct session_start *start, const struct session *s, const struct wire_list *given)
+{
+	const struct wire_list begin = begin_list(s);
+	uint8_t *to = start->memory = mem_new((size_t)s->env_len + given->packed_len + 1);
+
+	start->env.packed = to;
+	to = add_others(to, &begin, &start->env);
+	to = add_others(to, given, &start->env);
 	start->env.packed_len = (uint32_t)(to - start->env.packed);
+}
+
+/* Adds those of LIST that bash can hold. */
+static int add_variables(struct buf *texts, const struct wire_list *list)
+{
+	const uint8_t *at = list->packed;
+	const char *var;
+	uint32_t len;
+	int r = 0;
+
+	while (r == 0 && (var = wire_list_next(list, &at, &len))) {
+		if (is_variable(var)) r = buf_add(texts, var, len + 1);
+	}
+	return r;
 }
 
 /* Adds the texts that the script expects behind the command line, each with its NUL. */
@@ -316,17 +383,14 @@ static int plan_texts(struct buf *texts, const struct session *s, const char *cw
 		      const struct wire_list *given, bool on_terminal)
 {
 	static const char term[] = "TERM=xterm-256color";
-	const uint8_t *at = given->packed;
-	const char *var;
-	uint32_t len;
+	const struct wire_list begin = begin_list(s);
 	int r = buf_add(texts, "", 1);
 
 	if (r == 0) r = buf_add(texts, s->cwd, strlen(s->cwd) + 1);
 	if (r == 0) r = buf_add(texts, cwd, strlen(cwd) + 1);
 	if (r == 0 && on_terminal) r = buf_add(texts, term, sizeof term);
-	while (r == 0 && (var = wire_list_next(given, &at, &len))) {
-		if (is_variable(var)) r = buf_add(texts, var, len + 1);
-	}
+	if (r == 0) r = add_variables(texts, given);
+	if (r == 0 && s->begins) r = add_variables(texts, &begin);
 	return r;
 }
 

@@ -6,7 +6,7 @@
  * travels in memory files, so that nothing a client typed ever becomes part of a program:
  *
  *     60  the scripts      and 61; sealed, the same for all
- *     62  the state        written by an earlier bash, sealed since; absent before the first command
+ *     62  the state        written by an earlier bash, sealed since; absent at first, or one that we wrote
  *     63  the command line, and what was given with it
  *     64  the new state    empty; read by nobody here: at most passed on to the next bash
  *

@@ -130,14 +130,21 @@ static int end(struct peer *peer, uint32_t channel, const char *name)
 	return 0;
 }
 
+static const char *why_not_made(int r)
+{
+	switch (r) {
+	case -EEXIST: return "there is a session of that name already";
+	case -E2BIG: return "too many variables";
+	default: return "there is no memory for its variables";
+	}
+}
+
 static int make(struct peer *peer, const struct frame *f, const struct msg_open_session *m)
 {
 	int r = session_make(m);
 
 	if (r == 0) answer_done(peer, f->channel);
-	else
-		peer_refuse(peer, f->channel, r,
-			    r == -EEXIST ? "there is a session of that name already" : "too many variables");
+	else peer_refuse(peer, f->channel, r, why_not_made(r));
 	return 0;
 }
 

@@ -168,6 +168,20 @@ describe('sessions', { skip }, () => {
 		assert.equal((await run('sleep 0.6; echo on time', { timeout_ms: 30_000 })).out, 'on time\n');
 	});
 
+	test('variables given at creation are the commands\', not settings of the bash that runs them', async () => {
+		const { id, name, run } = session();
+		await sh(base, id, "echo 'echo startup; x=startup' >/tmp/startup");
+		const env = { BASH_ENV: '/tmp/startup', ENV: '/tmp/startup', SHELLOPTS: 'xtrace:verbose:noexec', BASHOPTS: 'failglob', PS4: '$(touch /tmp/ps4)> ', IFS: '/_', BASH_XTRACEFD: '1', FOO: "a 'b' \"$c\" \n", 'odd-name': 'o', 'BASH_FUNC_builtin%%': '() { echo hidden; }' };
+		await post(id, { id: name, env });
+		for (let i = 0; i < 2; i++) {
+			const seen = await run('echo "${x-unset}|$-|$FOO|$BASH_ENV"; echo none*; env | grep -c "^odd-name=o$"; bash -c "echo \\$x"; [ -e /tmp/ps4 ] || echo quiet; printf "%q\\n" "$IFS"');
+			assert.equal(seen.out, `unset|hBc|${env.FOO}|/tmp/startup\nnone*\n1\nstartup\nstartup\nquiet\n/_\n`);
+			assert.equal(seen.err, '');
+		}
+		await run('unset BASH_ENV FOO IFS');
+		assert.equal((await run('echo "${BASH_ENV-gone} ${FOO-gone}"; bash -c :')).out, 'gone gone\n');
+	});
+
 	test('a cwd that is not there falls back to the home directory', async () => {
 		const { id, name, run } = session();
 		await post(id, { id: name, cwd: '/nowhere' });

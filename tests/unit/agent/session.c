@@ -344,6 +344,39 @@ TEST(a_session_begins_as_it_was_made)
 	ASSERT_EQ(session_forget("made"), -ENOENT);
 }
 
+static void make(const char *name, const char *const *env)
+{
+	struct msg_open_session m = {.name = wire_text_of(name), .cwd = wire_text_of("/tmp")};
+	struct msg_open_exec packed = request_of(LIST("x"), env);
+
+	m.env = packed.env;
+	ASSERT_OK(session_make(&m));
+}
+
+TEST(what_a_session_begins_with_is_no_setting_of_our_bash)
+{
+	make("settings", LIST("BASH_ENV=/dev/fd/62", "SHELLOPTS=xtrace:verbose:posix", "BASHOPTS=failglob",
+			      "PS4=$(echo ps4 >&2)", "IFS=_", "BASH_XTRACEFD=2", "odd-name=o",
+			      "BASH_FUNC_builtin%%=() { echo ours; }", "A=$(echo x) 'y'", "B=(1 2)", "C="));
+	for (int round = 0; round < 2; round++)
+		ASSERT_STR(run("settings",
+			       "echo \"$-|$A|$B|${C-unset}|$BASH_ENV|${#B[@]}\"; echo no*such; "
+			       "env | grep -c '^odd-name=o\\|^A=\\|^BASH_ENV=\\|^BASH_FUNC\\|^C=$'"),
+			   "hBc|$(echo x) 'y'|(1 2)||/dev/fd/62|1\nno*such\n4\n");
+	make("posix", LIST("POSIXLY_CORRECT=1", "A=1"));
+	ASSERT_STR(
+		run("posix", "echo $A; trap 'echo bye' EXIT; shopt -qo posix && env | grep -c ^POSIX; x=1"),
+		"1\n1\nbye\n");
+	ASSERT_STR(run("posix", "echo $A $x; shopt -qo posix && echo posix"), "1 1\nposix\n");
+	run_argv("given", LIST("bash", "-c", "echo $POSIXLY_CORRECT; trap 'echo bye' EXIT; z=1"),
+		 LIST("POSIXLY_CORRECT=1", "BASH_ENV=/dev/fd/62"), "");
+	ASSERT_STR(last.text, "1\nbye\n");
+	ASSERT_STR(run("given", "echo $z"), "1\n");
+	make("odd", LIST("odd-name=o"));
+	for (int round = 0; round < 2; round++)
+		ASSERT_STR(run("odd", "env | grep ^odd"), "odd-name=o\n");
+}
+
 TEST(a_run_of_a_forgotten_session_leaves_nothing)
 {
 	struct msg_open_exec m = request_of(LIST("true"), NULL);
@@ -374,5 +407,5 @@ TESTS(RUN(state_goes_from_one_command_to_the_next), RUN(no_text_of_a_command_spo
       RUN(bytes_of_any_kind_leave_the_session_usable), RUN(what_was_given_with_a_command_is_not_kept),
       RUN(a_command_sees_nothing_of_ours), RUN(what_a_shell_tells_of_itself_tells_nothing_of_ours),
       RUN(what_a_command_writes_to_our_descriptors_never_becomes_a_program), RUN(only_a_wrapper_is_unwrapped),
-      RUN(a_session_begins_as_it_was_made), RUN(a_run_of_a_forgotten_session_leaves_nothing),
-      RUN(names_and_commands_that_cannot_be_are_refused))
+      RUN(a_session_begins_as_it_was_made), RUN(what_a_session_begins_with_is_no_setting_of_our_bash),
+      RUN(a_run_of_a_forgotten_session_leaves_nothing), RUN(names_and_commands_that_cannot_be_are_refused))
