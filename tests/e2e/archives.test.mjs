@@ -26,7 +26,7 @@ describe('archives', { skip }, () => {
 	after(() => server?.stop());
 
 	const url = (id, what, query = '', prefix = '') => `${base}${prefix}/v1/sandbox/${id}/${what}${query}`;
-	const hydrate = (id, body) => call(url(id, 'hydrate'), 'POST', { body, headers: { 'Content-Type': 'application/octet-stream' } });
+	const hydrate = (id, body, query = '') => call(url(id, 'hydrate', query), 'POST', { body, headers: { 'Content-Type': 'application/octet-stream' } });
 	async function persist(id, query = '', prefix = '') {
 		const answer = await fetch(url(id, 'persist', query, prefix), { method: 'POST' });
 		const bytes = Buffer.from(await answer.arrayBuffer());
@@ -154,6 +154,14 @@ describe('archives', { skip }, () => {
 			await out(id, 'cd /workspace; rm -rf h d/run; echo old > a');
 			assert.deepEqual((await hydrate(id, body)).json, { ok: true });
 			assert.equal(await out(id, 'cd /workspace; cat a b h d/x; d/run; stat -c %U a'), 'new\nstays\nnew\nx\nran\nsandbox\n');
+		}
+	});
+
+	test('a root in the query of a hydrate means nothing', async () => {
+		const id = newId();
+		for (const [i, root] of ['/tmp', '/etc', 'd', '..', '/workspace/d', '', '%00', '/no/such'].entries()) {
+			assert.deepEqual((await hydrate(id, tar([{ name: `root${i}`, data: root }]), `?root=${root}`)).json, { ok: true });
+			assert.equal(await out(id, `cat /workspace/root${i}; find / -xdev -name root${i} 2>/dev/null | wc -l`), `${root}1\n`);
 		}
 	});
 

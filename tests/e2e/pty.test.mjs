@@ -281,6 +281,27 @@ test('one side alone is the size of a new terminal, and resizes none that lives'
 	await remove(id);
 });
 
+test('what is typed after the exit is dropped', async () => {
+	const id = newId();
+	const sockets = [await quiet(id), await quiet(id, '?terminalId=a')];
+	for (const socket of sockets) {
+		socket.ws.on('message', (bytes, isBinary) => {
+			if (!isBinary && JSON.parse(bytes.toString()).type === 'exit') socket.type('x'.repeat(300_000));
+		});
+		socket.type('exit 3\n');
+		for (let i = 0; i < 20; i++) socket.type('echo late\n');
+		assert.deepEqual(await socket.closed, { code: 1000, reason: '' });
+		assert.deepEqual(socket.texts.at(-1), { type: 'exit', code: 3 });
+		assert.doesNotMatch(socket.output, /late/);
+		assert.equal(socket.texts.length, 2);
+	}
+	// Nobody who comes later gets it either.
+	const next = await ready(id, '?terminalId=a');
+	assert.equal(await line(await quiet(id, '?terminalId=a'), 'echo next'), 'next\n');
+	assert.doesNotMatch(next.output, /late|xxx/);
+	await remove(id);
+});
+
 test('C087: much output arrives whole, in frames of 64 KiB at most', async () => {
 	const id = newId();
 	const socket = await quiet(id);

@@ -127,6 +127,27 @@ test('API 5 and CLIENTS 4.2 step 9: the frames of a conversation', async () => {
 	await remove(id);
 });
 
+test('what is typed after the exit is dropped', async () => {
+	const id = newId();
+	const { id: tid } = await start(id, 'stty -echo; printf ready; read line; echo "$line"');
+	const first = await connect(id, tid);
+	await first.saw('ready');
+	first.ws.on('message', (bytes, isBinary) => {
+		if (!isBinary && JSON.parse(bytes.toString()).type === 'exit') first.type('x'.repeat(300_000));
+	});
+	first.type('hello\n');
+	assert.deepEqual(await first.closed, { code: 1000, reason: 'Terminal exited' });
+	const later = new Set([await connect(id, tid), await connect(id, tid)]);
+	for (const socket of later) {
+		for (let i = 0; i < 10; i++) socket.type('y'.repeat(100_000));
+		socket.tell({ type: 'resize', cols: 5, rows: 5 });
+		assert.deepEqual(await socket.closed, { code: 1000, reason: 'Terminal exited' });
+		assert.deepEqual(socket.frames, first.frames);
+	}
+	assert.equal(framed(first.frames).output.toString(), 'readyhello\r\n');
+	await remove(id);
+});
+
 test('CLIENTS 4.2 step 10: close, still running, reconnect with a cursor, terminate', async () => {
 	const id = newId();
 	const { id: tid } = await start(id, 'printf ready; sleep 300');
@@ -333,6 +354,26 @@ test('25 finished terminals are kept', async () => {
 });
 
 // ---- ends
+
+test('a terminal that is dropped while somebody connects is not there, or tells all it has', async () => {
+	const id = newId();
+	const old = await Promise.all(Array.from({ length: 10 }, () => start(id, 'echo told')));
+	for (const { id: tid } of old) await eventually(async () => (await snapshot(id, tid)).status === 'exited', 'it is over');
+	const outcome = async (tid) => {
+		const socket = await connect(id, tid).catch(({ refused }) => refused);
+		if (!(socket instanceof Socket)) return `${socket.status} ${socket.json.error}`;
+		return `${(await socket.closed).code} ${framed(socket.frames).output}`;
+	};
+	const outcomes = [];
+	for (let round = 0; round < 10; round++) {
+		const seen = old.map(({ id: tid }) => outcome(tid));
+		await Promise.all(Array.from({ length: 5 }, () => start(id, 'true')));
+		outcomes.push(...(await Promise.all(seen)));
+	}
+	// 1008 is for those who were upgraded first; here nobody is before it is known to be there.
+	assert.deepEqual([...new Set(outcomes)].sort(), ['1000 told\r\n', '404 Terminal not found']);
+	await remove(id);
+});
 
 test('a sandbox that is deleted closes its sockets with an error frame and 1011', async () => {
 	const id = newId();
