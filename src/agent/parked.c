@@ -21,6 +21,7 @@
 #include "agent/file.h"
 #include "agent/follow.h"
 #include "agent/grant.h"
+#include "agent/keeping.h"
 #include "agent/peers.h"
 #include "agent/process.h"
 #include "agent/process_signal.h"
@@ -119,7 +120,7 @@ static int become(const struct kit *kit, struct err *e)
 
 static void on_turn(void)
 {
-	processes_turn();
+	keeping_turn();
 	peers_turn();
 }
 

@@ -13,15 +13,17 @@
  *   grant                       the cgroups come and go
  *   rehearsal
  *   launch                      from what was asked for to a process
- *   process+processes+pipes     one in its life, all of them, their bytes
+ *   keeping                     who of the ended ones is kept
+ *   process                     one in its life
+ *   pipes                       its bytes
+ *   processes                   all of them, and what is known of each
  *   cause, spawn, session       how one ended, how one starts, what commands leave to the next
  *   tree, view                  what lives below a command; the machine as the inside sees it
  *   limits, peers, command, input
  *   reactor, log, environment, pty, file_place
  *
- * The last two lines know of no process. The three files joined by + are one thing, and share
- * process_private.h. What has to go up is an event that the upper file armed: the kinds and bond_events of
- * peers.h, trees_init(), the callbacks of clients, followers and waiters.
+ * The last two lines know of no process. What has to go up is an event that the upper file armed: the kinds
+ * and bond_events of peers.h, trees_init(), the callbacks of clients, followers and waiters.
  */
 #pragma once
 

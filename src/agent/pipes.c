@@ -1,7 +1,7 @@
 /*
- * pipes.c - the bytes of a process: output is read straight into its log and shown to the client from there;
- * input waits in a bounded queue. A terminal is one pipe for both ways: its output is read like stdout, and a
- * copy of its descriptor takes the input.
+ * pipes.c - output is read straight into the log of its process and shown to the client from there. A
+ * terminal is one pipe for both ways: its output is read like stdout, and a copy of its descriptor takes the
+ * input.
  *
  * A terminal gives 4 KiB at a time at most, and a packet for each would cost more than its bytes. So when it
  * gives much, what follows is gathered and told in one go: as soon as that is GATHER_MOST, or no more comes,
@@ -9,13 +9,15 @@
  *
  * A pipe that may not be read now is not watched at all: epoll would report its hang-up again and again.
  */
+#include "agent/pipes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-#include "agent/process_private.h"
+#include "agent/processes_private.h"
 #include "agent/pty.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -36,15 +38,15 @@
 static void on_output_ready(struct watch *w, uint32_t events);
 static void on_gathered(struct timer *t);
 
-void process_pipes_init(struct process *p)
+void process_pipes_init(struct process *p, void (*on_read)(struct process *p, bool closed))
 {
 	for (size_t i = 0; i < 2; i++) {
 		p->out[i] =
 			(struct output_pipe){.process = p, .fd = -1, .stream = i ? STREAM_ERR : STREAM_OUT};
 		p->out[i].watch = (struct watch){.fd = -1, .on_event = on_output_ready};
 	}
+	p->on_read = on_read;
 	p->gathering.on_time = on_gathered;
-	input_init(&p->in, p->facts.kind == KIND_TERMINAL ? KEYS_HELD : STDIN_WINDOW);
 }
 
 /* Our end alone does not block: programs do not expect that of theirs. */
@@ -76,9 +78,10 @@ void process_pipes_close_theirs(int theirs[3])
 	fd_close(theirs[2]);
 }
 
-static int make_terminal(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e)
+int process_pipes_make_terminal(struct process *p, uint32_t uid, uint16_t cols, uint16_t rows, int theirs[3],
+				struct err *e)
 {
-	int r = pty_open(spec->uid, spec->cols, spec->rows, &p->out[0].fd, &theirs[0], e);
+	int r = pty_open(uid, cols, rows, &p->out[0].fd, &theirs[0], e);
 
 	if (r < 0) return r;
 	theirs[1] = theirs[2] = theirs[0];
@@ -86,13 +89,12 @@ static int make_terminal(struct process *p, const struct process_spec *spec, int
 	return p->in.fd < 0 ? err_set(e, -errno, "copy the terminal's descriptor") : 0;
 }
 
-int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e)
+int process_pipes_make(struct process *p, const int *given, bool with_stdin, int theirs[3], struct err *e)
 {
 	int r = 0;
 
-	if (spec->kind == KIND_TERMINAL) return make_terminal(p, spec, theirs, e);
-	if (spec->given_stdio) memcpy(theirs, spec->given_stdio, 3 * sizeof *theirs);
-	if (theirs[0] < 0 && spec->with_stdin) {
+	if (given) memcpy(theirs, given, 3 * sizeof *theirs);
+	if (theirs[0] < 0 && with_stdin) {
 		r = make_pipe(&theirs[0], &p->in.fd, false);
 	} else if (theirs[0] < 0) {
 		theirs[0] = null_fd();
@@ -298,8 +300,7 @@ static void on_output_ready(struct watch *w, uint32_t events)
 	struct process *p = o->process;
 
 	(void)events;
-	if (read_some(o)) process_pipe_closed(p);
-	else if (p->reaped) process_check_end(p);
+	p->on_read(p, read_some(o));
 }
 
 void process_pipes_read(struct process *p)
@@ -317,11 +318,11 @@ void process_pipes_read(struct process *p)
 	}
 }
 
-void process_resume(struct process *p)
+bool process_pipes_resume(struct process *p)
 {
 	uint64_t waited;
 
-	if (!p->blocked_since || !room_of(p)) return;
+	if (!p->blocked_since || !room_of(p)) return false;
 	waited = clock_ms() - p->blocked_since;
 	p->blocked_since = 0;
 	p->drain_until += waited;
@@ -330,32 +331,5 @@ void process_resume(struct process *p)
 		if (p->out[i].fd >= 0 && p->out[i].watch.fd < 0)
 			watch_insist(&p->out[i].watch, p->out[i].fd, EPOLLIN);
 	}
-	process_check_end(p);
-}
-
-/* ---- input ---- */
-
-int process_input(struct process *p, struct input_source *s, const void *bytes, size_t len)
-{
-	int r = input_add(&p->in, s, bytes, len);
-
-	if (r == 0) return 0;
-	if (p->facts.kind != KIND_TERMINAL) return -EPROTO;
-	s->on_taken(s, len);
-	return 0;
-}
-
-void process_input_end(struct process *p)
-{
-	input_end(&p->in);
-}
-
-void process_input_forget(struct process *p, const struct input_source *s)
-{
-	input_forget(&p->in, s);
-}
-
-void process_resize(struct process *p, uint16_t cols, uint16_t rows)
-{
-	if (p->facts.kind == KIND_TERMINAL && p->out[0].fd >= 0) pty_resize(p->out[0].fd, cols, rows);
+	return true;
 }

@@ -1,20 +1,18 @@
 #include "agent/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "agent/command.h"
-#include "agent/process_private.h"
+#include "agent/input.h"
+#include "agent/pipes.h"
+#include "agent/processes_private.h"
+#include "agent/pty.h"
 #include "agent/session.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "wire/message.h"
 
@@ -25,47 +23,6 @@
 #define LOOK_AGAIN_MAX_MS 1000
 #define HARD_EVERY_MS     10   /* between two rounds of SIGKILL */
 #define HARD_MS           1000 /* the tree may resist (a process in the kernel's hands) that long */
-
-const struct process_facts *process_facts(const struct process *p)
-{
-	return &p->facts;
-}
-
-unsigned process_live(const struct process *p)
-{
-	return tree_count(&p->tree);
-}
-
-const struct log *process_log(const struct process *p)
-{
-	return &p->log;
-}
-
-/* ---- who reads the log ---- */
-
-void process_follow(struct process *p, struct process_follower *f)
-{
-	f->next = p->followers;
-	p->followers = f;
-}
-
-void process_unfollow(struct process *p, struct process_follower *f)
-{
-	struct process_follower **at = &p->followers;
-
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
-	if (p->facts.ended) processes_forgetting_due();
-}
-
-void process_tell_followers(struct process *p)
-{
-	for (struct process_follower *f = p->followers, *next; f; f = next) {
-		next = f->next;
-		f->on_news(f);
-	}
-}
 
 /* ---- the end ---- */
 
@@ -157,7 +114,7 @@ static bool has_settled(struct process *p)
 	return false;
 }
 
-void process_check_end(struct process *p)
+static void check_end(struct process *p)
 {
 	uint64_t wait_ms;
 
@@ -177,13 +134,18 @@ void process_check_end(struct process *p)
 
 static void on_drain_time(struct timer *t)
 {
-	process_check_end(container_of(t, struct process, drain));
+	check_end(container_of(t, struct process, drain));
 }
 
-void process_pipe_closed(struct process *p)
+static void on_read(struct process *p, bool closed)
 {
-	process_check_end(p);
-	settle(p);
+	check_end(p);
+	if (closed) settle(p);
+}
+
+void process_resume(struct process *p)
+{
+	if (process_pipes_resume(p)) check_end(p);
 }
 
 /* ---- by force ---- */
@@ -221,7 +183,7 @@ static void on_deadline(struct timer *t)
 		break;
 	case FORCE_GAVE_UP: return;
 	}
-	process_check_end(p);
+	check_end(p);
 }
 
 void process_signal(struct process *p, int signo)
@@ -246,17 +208,12 @@ void process_terminate(struct process *p, uint64_t grace_ms)
 	end_softly(p, SIGTERM, grace_ms);
 }
 
-bool process_is_watched(const struct process *p)
-{
-	return p->client != NULL;
-}
-
 void process_hang_up(struct process *p)
 {
 	if (p->facts.ended) return;
 	process_pipes_close(p);
 	end_softly(p, SIGHUP, HANG_UP_MS);
-	process_check_end(p);
+	check_end(p);
 }
 
 /* ---- the leader's death ---- */
@@ -293,7 +250,7 @@ static void on_leader_died(struct process *p)
 					 !p->facts.signo && !p->facts.timed_out && p->force == FORCE_NONE);
 	process_pipes_read(p);
 	process_pipes_owe(p);
-	process_check_end(p);
+	check_end(p);
 }
 
 static struct process *process_of_leader(pid_t pid)
@@ -364,10 +321,10 @@ void processes_reap(pid_t named)
 	for (struct process *p = processes_all(), *next; p; p = next) {
 		next = p->next;
 		if (!p->reaped) continue;
-		if (p->background && !p->facts.ended) process_check_end(p);
+		if (p->background && !p->facts.ended) check_end(p);
 		if (!p->tree.seq || !leave_tree(p)) continue;
 		if (p->facts.ended) settle(p);
-		else process_check_end(p);
+		else check_end(p);
 	}
 }
 
@@ -412,7 +369,8 @@ static struct process *process_new(const struct process_spec *spec)
 	p->log.kind = spec->kind == KIND_TERMINAL ? LOG_OF_TERMINAL : LOG_OF_PROCESS;
 	p->background = spec->background;
 	p->retired = spec->forgotten;
-	process_pipes_init(p);
+	process_pipes_init(p, on_read);
+	input_init(&p->in, spec->kind == KIND_TERMINAL ? KEYS_HELD : STDIN_WINDOW);
 	p->client = spec->client;
 	p->session_run = spec->session_run;
 	p->grace_ms = spec->grace_ms;
@@ -435,7 +393,8 @@ static int start(struct process *p, const struct process_spec *spec, int theirs[
 	int r;
 
 	*ret_step = SPAWN_CLONE;
-	r = process_pipes_make(p, spec, theirs, e);
+	if (birth.terminal) r = process_pipes_make_terminal(p, spec->uid, spec->cols, spec->rows, theirs, e);
+	else r = process_pipes_make(p, spec->given_stdio, spec->with_stdin, theirs, e);
 	if (r == 0) r = process_pipes_watch(p, e);
 	if (r < 0) return r;
 	r = tree_open(&p->tree, birth.attach_fds, &birth.attach_count, e);
@@ -477,4 +436,31 @@ void process_detach(struct process *p)
 {
 	p->client = NULL;
 	process_resume(p);
+}
+
+/* ---- input ---- */
+
+int process_input(struct process *p, struct input_source *s, const void *bytes, size_t len)
+{
+	int r = input_add(&p->in, s, bytes, len);
+
+	if (r == 0) return 0;
+	if (p->facts.kind != KIND_TERMINAL) return -EPROTO;
+	s->on_taken(s, len);
+	return 0;
+}
+
+void process_input_end(struct process *p)
+{
+	input_end(&p->in);
+}
+
+void process_input_forget(struct process *p, const struct input_source *s)
+{
+	input_forget(&p->in, s);
+}
+
+void process_resize(struct process *p, uint16_t cols, uint16_t rows)
+{
+	if (p->facts.kind == KIND_TERMINAL && p->out[0].fd >= 0) pty_resize(p->out[0].fd, cols, rows);
 }

@@ -33,38 +33,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
-#include "agent/cause.h"
 #include "agent/input.h"
-#include "agent/log.h"
+#include "agent/processes.h"
 #include "agent/spawn.h"
-#include "agent/tree.h"
-#include "base/id.h"
 #include "wire/message.h"
 
+struct command;
+struct environment;
 struct err;
-struct process;
 struct session_run;
-
-/* Who watches a process. Embedded in the watcher; the calls come from the reactor, or as the last deed of
- * process_resume() and process_signal(). */
-struct process_client {
-	/* Bytes of output it takes now; 0: it says process_resume() when it takes more. */
-	size_t (*room)(struct process_client *c);
-	void (*on_output)(struct process_client *c, uint8_t stream, const struct iovec parts[2]);
-	/* Last call: the client is detached. */
-	void (*on_end)(struct process_client *c, const struct process *p);
-};
-
-/* Who reads its log. Embedded in the reader. */
-struct process_follower {
-	struct process_follower *next; /* private */
-	/* NULL: it is never waited for. Otherwise bytes of output it takes now, as above. */
-	size_t (*room)(struct process_follower *f);
-	/* The log grew, or the process ended. May unfollow itself, nobody else. */
-	void (*on_news)(struct process_follower *f);
-};
 
 struct process_spec {
 	enum process_kind kind;
@@ -88,33 +66,11 @@ struct process_spec {
 	struct process_client *client; /* NULL: none */
 };
 
-/* What may be told about a process; read-only for others. */
-struct process_facts {
-	char id[NAME_ID_MAX + 1];
-	enum process_kind kind;
-	pid_t pid;
-	bool ended, timed_out, cancelled;
-	bool bytes_lost;               /* of its input or output: they could not be written or read */
-	int code, signo;               /* code = 128 + signo for a death by signal */
-	uint64_t started_ms, ended_ms; /* wall clock */
-	uint64_t duration_ms, cpu_ms, max_memory, bytes;
-	unsigned left_running; /* of the tree when it ended */
-	struct cause cause;    /* whether a limit ended it */
-	const char *cwd, *session;
-	const char *const *argv; /* cut at PROCESS_ARGV_MAX bytes in all */
-	uint32_t argc;
-};
-
-#define PROCESS_ARGV_MAX 8192
-#define PROCESSES_KEPT   64 /* ended ones; the one that ended first is forgotten first */
-#define BACKGROUND_KEPT  64 /* those that were started in the background count by themselves */
-#define TERMINALS_KEPT   25
-#define LOGS_KEPT_BYTES  ((size_t)16 << 20)  /* of the ended ones' logs together, likewise */
-#define STDIN_WINDOW     ((size_t)128 << 10) /* bytes of stdin we hold at most */
-#define KEYS_WINDOW      ((size_t)64 << 10)  /* bytes of a terminal's input that one client may send ahead */
-#define KEYS_HELD        ((size_t)1 << 20)   /* of all of them together; what comes beyond that is dropped */
-#define TERMINATE_MS     500                 /* between SIGTERM and SIGKILL for whoever asks for an end */
-#define HANG_UP_MS       5000                /* between SIGHUP and SIGKILL of process_hang_up() */
+#define STDIN_WINDOW ((size_t)128 << 10) /* bytes of stdin we hold at most */
+#define KEYS_WINDOW  ((size_t)64 << 10)  /* bytes of a terminal's input that one client may send ahead */
+#define KEYS_HELD    ((size_t)1 << 20)   /* of all of them together; what comes beyond that is dropped */
+#define TERMINATE_MS 500                 /* between SIGTERM and SIGKILL for whoever asks for an end */
+#define HANG_UP_MS   5000                /* between SIGHUP and SIGKILL of process_hang_up() */
 
 /* limits_held() must be true. STEP as spawn(). */
 int process_start(const struct process_spec *spec, struct process **ret, enum spawn_step *ret_step,
@@ -125,10 +81,6 @@ void process_detach(struct process *p);
 
 /* The client has room again. */
 void process_resume(struct process *p);
-
-void process_follow(struct process *p, struct process_follower *f);
-void process_unfollow(struct process *p, struct process_follower *f);
-const struct log *process_log(const struct process *p);
 
 /* -EPROTO: more than the window. Bytes after the end of stdin are dropped. */
 int process_input(struct process *p, struct input_source *s, const void *bytes, size_t len);
@@ -144,29 +96,12 @@ void process_signal(struct process *p, int signo);
 /* SIGTERM, GRACE_MS, SIGKILL until the tree is empty; then it ends. */
 void process_terminate(struct process *p, uint64_t grace_ms);
 
-/* Whether a client watches it. */
-bool process_is_watched(const struct process *p);
-
 /* Closes the terminal, which sends SIGHUP to its foreground; the tree gets one too and HANG_UP_MS, then
  * SIGKILL. */
 void process_hang_up(struct process *p);
 
-const struct process_facts *process_facts(const struct process *p);
-unsigned process_live(const struct process *p); /* processes of its tree now */
-
-/* The newest one of that name; NULL: none. */
-struct process *process_find(enum process_kind kind, const char *name);
-
-/* It has ended, and is not found any more. */
-void process_retire(struct process *p);
-
-/* Oldest first; NULL at the end. Those that ended and are not found are left out. */
-struct process *process_first(void);
-struct process *process_next(struct process *p);
-
 /* For the reactor: children have died, among them (if it was not reaped before) NAMED. */
 void processes_reap(pid_t named);
 
-/* At the end of the reactor's turn: forgets the oldest ended ones beyond ..._KEPT. Pointers to them end
- * here. */
-void processes_turn(void);
+/* It ended, and all that is known of it goes: pointers to it end here. keeping.c says when. */
+void process_forget(struct process *p);

@@ -1,12 +1,8 @@
-/*
- * processes.c - all processes of the sandbox: their list, oldest first, and how long the ended ones stay in
- * it.
- *
- * Nothing is forgotten but at the end of the reactor's turn, so whoever walks the list need not fear for it.
- */
+#include "agent/processes.h"
+
 #include <string.h>
 
-#include "agent/process_private.h"
+#include "agent/processes_private.h"
 
 static struct process *first, **last = &first;
 static bool forgetting_due;
@@ -35,6 +31,62 @@ void processes_remove(struct process *p)
 void processes_forgetting_due(void)
 {
 	forgetting_due = true;
+}
+
+bool processes_take_forgetting_due(void)
+{
+	bool due = forgetting_due;
+
+	forgetting_due = false;
+	return due;
+}
+
+/* ---- what is known of one ---- */
+
+const struct process_facts *process_facts(const struct process *p)
+{
+	return &p->facts;
+}
+
+unsigned process_live(const struct process *p)
+{
+	return tree_count(&p->tree);
+}
+
+const struct log *process_log(const struct process *p)
+{
+	return &p->log;
+}
+
+bool process_is_watched(const struct process *p)
+{
+	return p->client != NULL;
+}
+
+/* ---- who reads the log ---- */
+
+void process_follow(struct process *p, struct process_follower *f)
+{
+	f->next = p->followers;
+	p->followers = f;
+}
+
+void process_unfollow(struct process *p, struct process_follower *f)
+{
+	struct process_follower **at = &p->followers;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	if (p->facts.ended) processes_forgetting_due();
+}
+
+void process_tell_followers(struct process *p)
+{
+	for (struct process_follower *f = p->followers, *next; f; f = next) {
+		next = f->next;
+		f->on_news(f);
+	}
 }
 
 /* ---- finding ---- */
@@ -71,88 +123,4 @@ void process_retire(struct process *p)
 {
 	p->retired = true;
 	forgetting_due = true;
-}
-
-/* ---- forgetting ---- */
-
-/* Ended, nobody holds its pipes, nobody of its tree lives, nobody reads its log: nothing would be missed. */
-static bool is_forgettable(const struct process *p)
-{
-	return p->facts.ended && process_pipes_closed(p) && !p->tree.seq && !p->followers;
-}
-
-/*
- * Ended ones are kept by what they were, so that many short commands do not push out what somebody may ask
- * for. In the order in which their logs are dropped: the client of a command got its output anyway.
- */
-enum keep { KEEP_NOT, KEEP_EXEC, KEEP_BACKGROUND, KEEP_TERMINAL, KEEPS };
-
-static const unsigned kept[KEEPS] = {
-	[KEEP_EXEC] = PROCESSES_KEPT, [KEEP_BACKGROUND] = BACKGROUND_KEPT, [KEEP_TERMINAL] = TERMINALS_KEPT};
-
-static enum keep keep_of(const struct process *p)
-{
-	if (p->retired) return KEEP_NOT;
-	if (p->facts.kind == KIND_TERMINAL) return KEEP_TERMINAL;
-	return p->background ? KEEP_BACKGROUND : KEEP_EXEC;
-}
-
-static struct process *oldest_ended(enum keep keep)
-{
-	struct process *oldest = NULL;
-
-	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p) || keep_of(p) != keep) continue;
-		if (!oldest || p->facts.ended_ms < oldest->facts.ended_ms) oldest = p;
-	}
-	return oldest;
-}
-
-static struct process *oldest_log(void)
-{
-	struct process *oldest = NULL;
-
-	for (struct process *p = first; p; p = p->next) {
-		if (!is_forgettable(p) || !p->log.events) continue;
-		if (!oldest || keep_of(p) < keep_of(oldest) ||
-		    (keep_of(p) == keep_of(oldest) && p->facts.ended_ms < oldest->facts.ended_ms))
-			oldest = p;
-	}
-	return oldest;
-}
-
-static void forget_processes(void)
-{
-	unsigned counts[KEEPS] = {0};
-
-	for (struct process *p = first; p; p = p->next) {
-		if (is_forgettable(p)) counts[keep_of(p)]++;
-	}
-	for (enum keep keep = 0; keep < KEEPS; keep++) {
-		for (; counts[keep] > kept[keep]; counts[keep]--)
-			process_forget(oldest_ended(keep));
-	}
-}
-
-static void forget_logs(void)
-{
-	size_t weight = 0;
-
-	for (struct process *p = first; p; p = p->next) {
-		if (is_forgettable(p)) weight += log_weight(&p->log);
-	}
-	while (weight > LOGS_KEPT_BYTES) {
-		struct process *p = oldest_log();
-
-		weight -= log_weight(&p->log);
-		log_drop(&p->log);
-	}
-}
-
-void processes_turn(void)
-{
-	if (!forgetting_due) return;
-	forgetting_due = false;
-	forget_processes();
-	forget_logs();
 }

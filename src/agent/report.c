@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/peers.h"
-#include "agent/process.h"
+#include "agent/processes.h"
 
 static enum end_reason reason_of(const struct process_facts *f)
 {

@@ -1,9 +1,13 @@
-/* process_private.h - what process.c (life and end), processes.c (all of them) and pipes.c (bytes) share. For
- * nobody else. */
+/* processes_private.h - what a process is, for those who keep it going: pipes.c (its bytes), process.c (its
+ * life and end) and keeping.c (what remains of it). For nobody else. */
 #pragma once
 
-#include "agent/process.h"
+#include "agent/input.h"
+#include "agent/processes.h"
 #include "agent/reactor.h"
+#include "agent/tree.h"
+
+struct session_run;
 
 /* How far ending by force has come. */
 enum force { FORCE_NONE, FORCE_SOFT, FORCE_HARD, FORCE_GAVE_UP };
@@ -27,6 +31,7 @@ struct process {
 	struct log log;
 	struct tree tree;
 	struct output_pipe out[2];
+	void (*on_read)(struct process *p, bool closed); /* see pipes.h */
 	struct input in;
 	bool background;
 	bool retired;           /* not found any more, and not kept */
@@ -45,32 +50,13 @@ struct process {
 	struct timer gathering; /* see pipes.c */
 };
 
-/* ---- pipes.c ---- */
-
-void process_pipes_init(struct process *p);
-
-/* Makes the pipes, or the terminal; THEIRS gets the child's ends: _close_theirs() after the spawn, and after
- * a failure. */
-int process_pipes_make(struct process *p, const struct process_spec *spec, int theirs[3], struct err *e);
-void process_pipes_close_theirs(int theirs[3]);
-int process_pipes_watch(struct process *p, struct err *e);
-void process_pipes_close(struct process *p);
-bool process_pipes_hold_output(const struct process *p); /* something lies in them */
-bool process_pipes_closed(const struct process *p);      /* those of output */
-void process_pipes_owe(struct process *p);               /* the leader died: note what still lies in them */
-void process_pipes_read(struct process *p);              /* what is there, as far as the client has room */
-
-/* ---- process.c ---- */
-
-void process_check_end(struct process *p);
-void process_pipe_closed(struct process *p); /* a pipe of output came to its end */
-void process_tell_followers(struct process *p);
-void process_forget(struct process *p);
-
-/* ---- processes.c ---- */
-
 /* Every one of them, also those that are not found; the next one is p->next. */
 struct process *processes_all(void);
 void processes_add(struct process *p);
 void processes_remove(struct process *p);
-void processes_forgetting_due(void); /* somebody ended, or is not read any more */
+
+/* Somebody ended, or is not read any more. */
+void processes_forgetting_due(void);
+bool processes_take_forgetting_due(void); /* whether that was said since the last call */
+
+void process_tell_followers(struct process *p);
