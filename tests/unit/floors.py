@@ -3,8 +3,8 @@
 
 The floors are read from the table of ARCHITECTURE.md, so the page cannot drift from the code. Beyond the floors there
 are the nevers of the same page. A room may write down its inner order in one of its headers, the highest first: its
-files then include only from lines below their own (what they call: calls.py). Files joined by + are one, and so is a
-file with its _private header. The check first proves on made-up samples that it can fail.
+files then include only from lines below their own (what they call: calls.py). A file and its _private header are one.
+The check first proves on made-up samples that it can fail.
 """
 import os
 import re
@@ -59,11 +59,10 @@ def judge(path, line, floors):
 
 
 def order_of(text):
-    """{"bond": (1, "bond"), ...}, height and part, of lines like ` *   placing, bond     the way up`; {}: no order."""
+    """{"bond": 1, ...}, heights, of lines like ` *   placing, bond     the way up`; {}: no order."""
     table = ORDER.search(text)
-    lines = re.findall(r"^ \*   ([\w+]+(?:, [\w+]+)*)", table.group(1), flags=re.M) if table else []
-    return {file: (height, part) for height, parts in enumerate(reversed(lines)) for part in parts.split(", ")
-            for file in part.split("+")}
+    lines = re.findall(r"^ \*   (\w+(?:, \w+)*)", table.group(1), flags=re.M) if table else []
+    return {file: height for height, files in enumerate(reversed(lines)) for file in files.split(", ")}
 
 
 def file_of(path):
@@ -71,7 +70,7 @@ def file_of(path):
 
 
 def stands_below(other, file, order):
-    return order[other][1] == order[file][1] or order[other][0] < order[file][0]
+    return other == file or order[other] < order[file]
 
 
 def judge_inside(path, line, order):
@@ -90,9 +89,9 @@ def judge_inside(path, line, order):
 
 
 def prove_that_order_can_fail():
-    order = order_of("/*\n * The room's inner order:\n *\n *   main\n *   up+on, aside   words, words\n *   low\n */\n")
-    bad = [("low.h", "up"), ("up.c", "aside"), ("up.c", "stranger"), ("low.c", "on_private")]
-    good = [("up.c", "up"), ("up.c", "low"), ("main.c", "low"), ("up.c", "on_private"), ("on_private.h", "up")]
+    order = order_of("/*\n * The room's inner order:\n *\n *   main\n *   up, aside   words, words\n *   low\n */\n")
+    bad = [("low.h", "up"), ("up.c", "aside"), ("up.c", "stranger"), ("low.c", "up_private"), ("low_private.h", "up")]
+    good = [("up.c", "up"), ("up.c", "low"), ("main.c", "low"), ("up.c", "low_private"), ("up_private.h", "up")]
     wrong = [s for s in bad + good
              if bool(judge_inside(f"src/keeper/{s[0]}", f'#include "keeper/{s[1]}.h"', order)) != (s in bad)]
     if wrong:
