@@ -24,7 +24,6 @@ enum websocket_code {
 	WEBSOCKET_PROTOCOL_ERROR = 1002,
 	WEBSOCKET_NO_CODE = 1005,  /* never sent: the peer closed without a code */
 	WEBSOCKET_VANISHED = 1006, /* never sent: the peer is gone without a close frame */
-	WEBSOCKET_POLICY = 1008,
 	WEBSOCKET_TOO_LARGE = 1009,
 	WEBSOCKET_FAILED = 1011,
 	WEBSOCKET_RESTART = 1012, /* the server ends; it may be there again soon */

@@ -26,6 +26,7 @@
 #include "wire/link.h"
 
 #define READ_BUDGET 64
+#define TELL_TRIES  3
 
 struct front {
 	struct keeper *keeper;
@@ -147,13 +148,13 @@ static void tell_issued(struct front *f)
 	issued_send(&p);
 }
 
+/* It says so to the user, and counts us as one that served: more than one try is due to it. */
 static void tell_serve(struct front *f)
 {
 	static const char line[] = "ready\n";
 
-	if (f->served_once) return;
-	f->served_once = true;
-	(void)!write(f->keeper->settings->serve_fd, line, sizeof line - 1);
+	for (int i = 0; i < TELL_TRIES && !f->served_once; i++)
+		f->served_once = fd_write_all(f->keeper->settings->serve_fd, line, sizeof line - 1) == 0;
 }
 
 static void tell_all(struct front *f)
