@@ -34,10 +34,10 @@ struct closing {
 struct trash {
 	int fd;
 	pthread_t thread;
-	atomic_int tid; /* the thread's, once it runs */
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* something came, or it is time to end; and back: the trash is empty */
-	bool busy, again;
+	pid_t tid;           /* the thread's, once it runs */
+	bool busy, again, awaited;
 	struct closing *closing;
 	atomic_bool ending;
 	atomic_ullong next; /* number of the next name */
@@ -149,10 +149,10 @@ static void *run(void *ctx)
 	struct closing *closing;
 	bool emptied;
 
-	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
-	atomic_store(&t->tid, gettid());
-	thread_set_lowest(gettid(), true);
 	pthread_mutex_lock(&t->lock);
+	t->tid = gettid();
+	/* Lowest priorities there are: sandboxes must not feel that others are deleted. */
+	if (!t->awaited) thread_set_lowest(t->tid, true);
 	while (!atomic_load(&t->ending)) {
 		if (!t->again) {
 			t->busy = false;
@@ -248,9 +248,10 @@ struct trash *trash_free(struct trash *t, uint64_t ms)
 	uint64_t until = clock_ms() + ms;
 
 	if (!t) return NULL;
-	/* Now somebody waits for it. */
-	if (atomic_load(&t->tid)) thread_set_lowest(atomic_load(&t->tid), false);
 	pthread_mutex_lock(&t->lock);
+	/* Now somebody waits for it. A thread that has not begun yet will not lower itself. */
+	t->awaited = true;
+	if (t->tid) thread_set_lowest(t->tid, false);
 	while (t->busy && thread_wait(&t->lock, &t->wake, until))
 		;
 	atomic_store(&t->ending, true);
