@@ -176,15 +176,34 @@ static void tell_quota(const struct quota *q)
 	else log_event(LOG_INFO, "disk_limits", "by", quota_name(q), NULL);
 }
 
+#define IMAGES_PATH_SIZE (sizeof((struct state *)0)->path + 16)
+
+static void images_path(const struct keeper *k, char path[static IMAGES_PATH_SIZE])
+{
+	(void)snprintf(path, IMAGES_PATH_SIZE, "%s/images/host", k->state.path);
+}
+
+/* Sandboxes live on the skeleton they were born with; so would slots, but none is made yet. */
+static void forget_old_images(struct keeper *k)
+{
+	struct err e = ERR_NONE;
+	char images[IMAGES_PATH_SIZE];
+
+	if (population_count(k)) return;
+	images_path(k, images);
+	if (image_host_forget_others(images, &k->image, &e) < 0)
+		log_event(LOG_WARN, "old_image_stays", "why", e.text, NULL);
+}
+
 static int open_parts(struct keeper *k, struct err *e)
 {
-	char images[sizeof k->state.path + 16];
+	char images[IMAGES_PATH_SIZE];
 	int r = record_boot(k->boot);
 
 	if (r < 0) return err_set(e, r, "read this boot's name");
 	r = state_open(k->settings->state_dir, &k->state, e);
 	if (r < 0) return r;
-	(void)snprintf(images, sizeof images, "%s/images/host", k->state.path);
+	images_path(k, images);
 	r = image_host_open(images, &k->image, e);
 	if (r == 0) r = cgroups_open(k->state.name, &k->cgroups, e);
 	if (r == 0) r = blocks_open(BLOCKS_DIR, k->state.path, &k->blocks, e);
@@ -207,6 +226,7 @@ static int start_parts(struct keeper *k, struct err *e)
 	int r = sweep(k, e);
 
 	(void)instance_limits(k->settings->instance, &limits);
+	if (r == 0) forget_old_images(k);
 	if (r == 0) r = parking_new(k->loop, k->cgroups, k->settings->parked, agents, &k->parking, e);
 	if (r == 0)
 		k->slots = slots_new(k->loop, &k->state, &k->image, k->blocks, k->quota, limits.disk_bytes,

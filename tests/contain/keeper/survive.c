@@ -290,7 +290,31 @@ TEST(the_disk_of_a_sandbox_that_was_taken_over_is_held_so_that_its_death_need_no
 	rig_done(&r);
 }
 
+TEST(a_skeleton_of_an_older_host_stays_while_a_sandbox_may_live_on_it)
+{
+	struct rig r;
+	struct said s;
+	char old[128];
+
+	rig_init(&r);
+	(void)rig_start(&r);
+	rig_create(&r, "a", "");
+	s = rig_expect(&r, MSG_attached, "a");
+	rig_greet_agent(s.fd);
+	fd_close(s.fd);
+	(void)snprintf(old, sizeof old, "%s/state/images/host/0123456789abcdef", r.dir);
+	ASSERT_OK(mkdir(old, 0755));
+	ASSERT_OK(kill(rig_keeper(&r), SIGKILL));
+	ASSERT_EQ(rig_meet_front(&r, NULL, 0), 1);
+	ASSERT_OK(access(old, F_OK));
+	ASSERT_EQ(rig_stop(&r), 0);
+	ASSERT_EQ(rig_start(&r), 0);
+	ASSERT_EQ(access(old, F_OK), -1);
+	rig_done(&r);
+}
+
 TESTS(RUN(an_agent_of_a_newer_build_that_still_speaks_our_version_is_taken_over),
       RUN(an_agent_that_speaks_no_version_of_ours_is_lost_and_the_others_are_not),
       RUN(a_record_that_is_damaged_at_any_byte_costs_its_own_sandbox_and_leaves_nothing),
-      RUN(the_disk_of_a_sandbox_that_was_taken_over_is_held_so_that_its_death_need_not_write_it))
+      RUN(the_disk_of_a_sandbox_that_was_taken_over_is_held_so_that_its_death_need_not_write_it),
+      RUN(a_skeleton_of_an_older_host_stays_while_a_sandbox_may_live_on_it))
