@@ -8,24 +8,31 @@
 #include "rig.h"
 #include "unit.h"
 
-/* Waits until READY are told, and that it is (not) FULL. */
-static void await_parked(struct rig *r, unsigned ready, bool full)
-{
-	struct said s;
+/* What the keeper told last of those made ahead; no type: nothing since the last wish. */
+static struct said told;
 
-	do
-		s = rig_expect(r, MSG_parked, NULL);
-	while (s.ready != ready || (s.why != 0) != full);
+/* A wish is always answered. */
+static void park(struct rig *r, unsigned want)
+{
+	told = (struct said){0};
+	rig_park(r, want);
 }
 
-/* What is told about others meanwhile is skipped. */
+/* Waits until READY are told, and that it is (not) FULL. It may have been told already. */
+static void await_parked(struct rig *r, unsigned ready, bool full)
+{
+	while (!told.type || told.ready != ready || (told.why != 0) != full)
+		told = rig_expect(r, MSG_parked, NULL);
+}
+
+/* What is told meanwhile of those made ahead is for await_parked(): a successor may be ready before a claim
+ * is written. */
 static struct said await(struct rig *r, uint16_t type, const char *id)
 {
 	struct said s;
 
-	do
-		s = rig_hear(r);
-	while (s.type == MSG_parked);
+	while ((s = rig_hear(r)).type == MSG_parked)
+		told = s;
 	ASSERT_EQ(s.type, type);
 	ASSERT_STR(s.id, id);
 	return s;
@@ -53,12 +60,12 @@ TEST(as_many_as_wished_are_made_and_a_claim_takes_one_of_them)
 
 	rig_init(&r);
 	(void)rig_start(&r);
-	rig_park(&r, 3);
+	park(&r, 3);
 	await_parked(&r, 3, false);
 	ASSERT_EQ(directories(&r), 3);
-	rig_park(&r, 0); /* from here on none is made */
+	park(&r, 0); /* from here on none is made */
 	await_parked(&r, 0, false);
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	rig_create(&r, "a", "");
 	s = await(&r, MSG_attached, "a");
@@ -78,7 +85,7 @@ TEST(a_claimed_one_never_comes_back_and_the_id_gets_another)
 
 	rig_init(&r);
 	(void)rig_start(&r);
-	rig_park(&r, 2);
+	park(&r, 2);
 	await_parked(&r, 2, false);
 	rig_create(&r, "a", "");
 	s = await(&r, MSG_attached, "a");
@@ -99,7 +106,7 @@ TEST(one_that_dies_is_dropped_and_made_again_and_nobody_hears_of_it)
 
 	rig_init(&r);
 	(void)rig_start(&r);
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	ASSERT_OK(kill((pid_t)rig_record_number(&r, "-", "pid "), SIGKILL));
 	await_parked(&r, 0, false);
@@ -114,7 +121,7 @@ TEST(a_full_host_says_so_and_makes_room_for_who_asks)
 
 	rig_init(&r);
 	(void)rig_start(&r, "--max-sandboxes", "2");
-	rig_park(&r, 3);
+	park(&r, 3);
 	await_parked(&r, 2, true);
 	rig_create(&r, "a", "");
 	fd_close(await(&r, MSG_attached, "a").fd);
@@ -142,7 +149,7 @@ TEST(a_full_host_gives_up_one_that_was_made_for_another_type)
 
 	rig_init(&r);
 	(void)rig_start(&r, "--max-sandboxes", "1");
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	rig_create(&r, "a", "lite");
 	fd_close(await(&r, MSG_attached, "a").fd);
@@ -156,15 +163,15 @@ TEST(a_new_front_and_a_new_keeper_find_what_was_made_ahead)
 
 	rig_init(&r);
 	(void)rig_start(&r);
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	agent = (pid_t)rig_record_number(&r, "-", "pid ");
 	ASSERT_EQ(rig_meet_front(&r, NULL, 0), 0);
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	ASSERT_OK(kill(rig_keeper(&r), SIGKILL));
 	ASSERT_EQ(rig_meet_front(&r, NULL, 0), 0);
-	rig_park(&r, 1);
+	park(&r, 1);
 	await_parked(&r, 1, false);
 	rig_create(&r, "a", "");
 	struct said s = await(&r, MSG_attached, "a");
@@ -175,7 +182,7 @@ TEST(a_new_front_and_a_new_keeper_find_what_was_made_ahead)
 	ASSERT_OK(kill(rig_keeper(&r), SIGKILL));
 	ASSERT_TRUE(rig_meet_front(&r, NULL, 0) == 1);
 	ASSERT_EQ(rig_record_number(&r, "a", "pid "), agent);
-	rig_park(&r, 0);
+	park(&r, 0);
 	await_parked(&r, 0, false);
 	rig_done(&r);
 }
