@@ -252,13 +252,19 @@ static bool got_a_window(const struct run *r)
 /* The process goes on at its own speed; who was too slow continues at the oldest event there is. */
 TEST(a_slow_reader_slows_nobody_and_is_told_what_it_missed)
 {
-	auto_run struct run start = {0}, slow = {0}, quick = {0};
+	auto_run struct run make = {0}, start = {0}, slow = {0}, quick = {0}, release = {0};
+	struct msg_open_exec fifo = RIG_EXEC("mkfifo", "/workspace/slow"),
+			     open = RIG_SH("echo go > /workspace/slow");
 
-	launch_well(&start, RIG_SH("sleep 0.1; head -c 6000000 /dev/zero; printf end; exec sleep 0.1"));
+	rig_run(&make, &fifo);
+	ASSERT_EQ(make.end.code, 0);
+	launch_well(&start, RIG_SH("read x < /workspace/slow; head -c 6000000 /dev/zero; printf end"));
 	slow.no_credit = true;
 	rig_follow(&slow, KIND_PROCESS, start.process_id, FOLLOW_LIVE, 0);
 	rig_until(run_is_now, &slow);
 	rig_follow(&quick, KIND_PROCESS, start.process_id, FOLLOW_LIVE, 0);
+	rig_until(run_is_now, &quick);
+	rig_run(&release, &open);
 	rig_until(run_ended, &quick);
 	rig_until(got_a_window, &slow);
 	ASSERT_FALSE(slow.ended);
@@ -314,6 +320,11 @@ TEST(a_reader_that_leaves_ends_only_its_reading)
 	ASSERT_TRUE(marked_are_gone("98762"));
 }
 
+static bool got_60k(const struct run *r)
+{
+	return r->out_bytes >= 60 << 10;
+}
+
 TEST(a_command_with_a_client_can_be_followed_and_keeps_its_pace)
 {
 	auto_run struct run command = {0}, log = {0};
@@ -324,7 +335,8 @@ TEST(a_command_with_a_client_can_be_followed_and_keeps_its_pace)
 	rig_start(&command, &m);
 	rig_until(run_opened, &command);
 	rig_follow(&log, KIND_PROCESS, command.process_id, FOLLOW_LIVE, 0);
-	rig_until(run_is_now, &log);
+	rig_until(got_60k, &command);
+	rig_until(got_60k, &log);
 	for (int i = 0; i < 5; i++) {
 		auto_run struct run other = {0};
 		struct msg_open_exec sleep = RIG_EXEC("sleep", "0.02");
