@@ -107,6 +107,9 @@ void rig_until_output(const struct run *r, const char *text); /* stdout contains
 bool run_is_now(const struct run *r);
 bool run_has(const struct run *r, const char *text); /* among its output */
 
+/* What readline says when it is about to read keys, and has done with the terminal's modes and size. */
+#define RIG_PROMPT "\x1b[?2004hsandbox@sandbox:/workspace$ "
+
 /* A shell on a terminal, from its prompt to its `exit`. */
 void rig_start_shell(struct run *r, const char *name, unsigned flags);
 void rig_end_shell(struct run *r);

@@ -85,8 +85,6 @@ bool run_is_now(const struct run *r)
 	return r->now || r->ended;
 }
 
-#define SHELL_READY "$ "
-
 bool run_has(const struct run *r, const char *text)
 {
 	return r->out.len && memmem(r->out.data, r->out.len, text, strlen(text));
@@ -99,7 +97,7 @@ void rig_start_shell(struct run *r, const char *name, unsigned flags)
 	m.name = wire_text_of(name);
 	m.flags = flags;
 	rig_start_terminal(r, &m);
-	rig_until_output(r, SHELL_READY);
+	rig_until_output(r, RIG_PROMPT);
 	ASSERT_FALSE(r->ended);
 }
 

@@ -84,7 +84,7 @@ TEST(keys_signal_the_foreground_program_and_the_shell_lives)
 	rig_type(&r, "\x1c"
 		     "echo code=$?\n");
 	/* With the prompt: only then is ^D a key of the shell. */
-	rig_until_output(&r, "code=131\r\n\x1b[?2004hsandbox@sandbox:/workspace$ ");
+	rig_until_output(&r, "code=131\r\n" RIG_PROMPT);
 	rig_type(&r, "\x04");
 	rig_until(run_ended, &r);
 	ASSERT_EQ(r.end.reason, END_EXITED);
