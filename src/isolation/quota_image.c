@@ -21,8 +21,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
-#include <linux/loop.h>
-#include <linux/major.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -31,7 +29,6 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,12 +36,12 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "isolation/limits.h"
+#include "isolation/loop_device.h"
 #include "isolation/quota_backend.h"
 
 #define DISK       "disk"   /* the file's name in a sandbox's directory */
 #define DEVICE     "device" /* a link beside it, to nowhere: the number of its loop device */
 #define BLOCK      4096
-#define LOOP_TRIES 64 /* others take free devices, too */
 #define PROBE_SIZE (UINT64_C(64) << 20)
 
 /* _IOR('X', 125, __u32) of ext4 and XFS; without writing anything out. */
@@ -201,53 +198,6 @@ static int file_make(const struct quota *q, int dir_fd, uint64_t bytes, int *ret
 	return 0;
 }
 
-/* ---- the loop device ---- */
-
-struct device_path {
-	char text[64];
-};
-
-/* Where /dev is not the kernel's own, devices beyond the first few have no node: we make one beside the
- * templates. */
-static struct device_path device_path(const struct quota *q, long number)
-{
-	struct device_path path;
-	char name[24];
-
-	(void)snprintf(path.text, sizeof path.text, "/dev/loop%ld", number);
-	if (access(path.text, F_OK) == 0) return path;
-	(void)snprintf(name, sizeof name, "loop%ld", number);
-	if (mknodat(q->images_fd, name, S_IFBLK | 0600, makedev(LOOP_MAJOR, (unsigned)number)) == 0 ||
-	    errno == EEXIST)
-		(void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d/%s", q->images_fd, name);
-	return path;
-}
-
-static int device_take(const struct quota *q, int file_fd, long *ret_number, int *ret_fd, struct err *e)
-{
-	auto_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	struct loop_config config = {.fd = (uint32_t)file_fd,
-				     .block_size = BLOCK,
-				     .info = {.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO}};
-
-	if (control_fd < 0) return err_set(e, -errno, "open /dev/loop-control");
-	for (int i = 0; i < LOOP_TRIES; i++) {
-		auto_close int fd = -1;
-		long number = ioctl(control_fd, LOOP_CTL_GET_FREE);
-
-		if (number < 0) return err_set(e, -errno, "find a free loop device");
-		fd = open(device_path(q, number).text, O_RDWR | O_CLOEXEC);
-		if (fd < 0) return err_set(e, -errno, "open loop device %ld", number);
-		if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
-			*ret_number = number;
-			*ret_fd = take_fd(&fd);
-			return 0;
-		}
-		if (errno != EBUSY) return err_set(e, -errno, "set up a loop device");
-	}
-	return err_say(e, -EBUSY, "others took every free loop device");
-}
-
 /* ---- the mount ---- */
 
 static int fs_open(const char *device, struct err *e)
@@ -282,7 +232,7 @@ static void forbid_prefetch(long number)
 
 static int device_mount(const struct quota *q, long number, int *ret_data_fd, struct err *e)
 {
-	auto_close int fs_fd = fs_open(device_path(q, number).text, e);
+	auto_close int fs_fd = fs_open(loop_device_path(q->images_fd, number).text, e);
 	int fd;
 
 	if (fs_fd < 0) return fs_fd;
@@ -307,7 +257,7 @@ static int file_mount(const struct quota *q, int dir_fd, int file_fd, int *ret_d
 {
 	auto_close int device_fd = -1; /* open until the mount holds the device: it would free itself */
 	long number;
-	int r = device_take(q, file_fd, &number, &device_fd, e);
+	int r = loop_device_take(q->images_fd, file_fd, BLOCK, &number, &device_fd, e);
 
 	if (r == 0) r = device_mount(q, number, ret_data_fd, e);
 	if (r == 0) note_device(dir_fd, number);
@@ -317,13 +267,10 @@ static int file_mount(const struct quota *q, int dir_fd, int file_fd, int *ret_d
 /* Whether the loop device is on DIR_FD's own file still. */
 static bool is_device_of(const struct quota *q, int dir_fd, long number)
 {
-	auto_close int fd = open(device_path(q, number).text, O_RDONLY | O_CLOEXEC);
-	struct loop_info64 info;
 	struct stat st;
 
-	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 &&
-	       fstatat(dir_fd, DISK, &st, AT_SYMLINK_NOFOLLOW) == 0 && info.lo_device == st.st_dev &&
-	       info.lo_inode == st.st_ino;
+	return fstatat(dir_fd, DISK, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       loop_device_is_on(q->images_fd, number, &st);
 }
 
 static int image_hold(const struct quota *q, int dir_fd, int *ret_data_fd, struct err *e)
