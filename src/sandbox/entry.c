@@ -11,6 +11,24 @@
 
 #define MAKING_MAX_MS 30000 /* then those who wait are told so */
 
+/* ---- notes ---- */
+
+void note_issued(struct sandboxes *all, const char *id, const char *instance, const struct limits *own)
+{
+	struct issued note = {.own = *own};
+
+	(void)snprintf(note.instance, sizeof note.instance, "%s", instance);
+	notes_put(all->issued, id, &note);
+}
+
+void note_lost(struct sandboxes *all, const char *id, const char *why)
+{
+	struct lost note = {0};
+
+	(void)snprintf(note.why, sizeof note.why, "%s", why);
+	notes_put(all->lost, id, &note);
+}
+
 /* ---- waits ---- */
 
 struct sandbox_wait *wait_add(struct sandbox *sb, enum wait_kind kind, on_outcome *answer, void *ctx)
@@ -131,9 +149,10 @@ static void on_making_due(void *ctx)
 void entry_start(struct sandbox *sb)
 {
 	entry_set_state(sb, SANDBOX_MAKING);
-	struct limits own = issued_limits(sb->all->issued, sb->id);
+	const struct issued *issued = notes_of(sb->all->issued, sb->id);
+	struct issued wish = issued ? *issued : (struct issued){0};
 
-	(void)control_create(sb->all->control, sb->id, issued_instance(sb->all->issued, sb->id), &own);
+	(void)control_create(sb->all->control, sb->id, wish.instance, &wish.own);
 }
 
 void entries_end_asking(struct sandboxes *all, const char *text)

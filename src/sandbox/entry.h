@@ -9,13 +9,13 @@
 #pragma once
 
 #include "base/id.h"
+#include "isolation/limits.h"
 #include "loop/loop.h"
 #include "sandbox/agent_link.h"
 #include "sandbox/control.h"
 #include "sandbox/hash.h"
 #include "sandbox/idle.h"
-#include "sandbox/issued.h"
-#include "sandbox/lost.h"
+#include "sandbox/notes.h"
 #include "sandbox/registry.h"
 
 #define FAULTS_MAX 16
@@ -45,13 +45,22 @@ struct sandbox {
 	UT_hash_handle hh;
 };
 
+struct issued {
+	char instance[32]; /* "": no wish. Too long a name is cut. */
+	struct limits own;
+};
+
+struct lost {
+	char why[160]; /* as the keeper told it */
+};
+
 struct sandboxes {
 	struct loop *loop;
 	struct control *control;
 	bool keeper_lost;
 	struct sandbox *first; /* by id, in the order of their making */
-	struct issued *issued;
-	struct lost *lost;
+	struct notes *issued;  /* struct issued: ids that were handed out and not deleted (API 3.4) */
+	struct notes *lost;    /* struct lost: sandboxes that ended by themselves */
 	struct idlers *idlers;
 	bool sleeps;
 	unsigned limit;
@@ -59,6 +68,9 @@ struct sandboxes {
 	const struct sandboxes_callbacks *callbacks;
 	void *ctx;
 };
+
+void note_issued(struct sandboxes *all, const char *id, const char *instance, const struct limits *own);
+void note_lost(struct sandboxes *all, const char *id, const char *why);
 
 /* ---- waits ---- */
 

@@ -56,8 +56,8 @@ struct sandboxes *sandboxes_new(struct loop *loop, int control_fd, size_t issued
 	struct sandboxes *all = mem_new(sizeof *all);
 
 	all->loop = loop;
-	all->issued = issued_new(issued_max);
-	all->lost = lost_new(LOST_MAX);
+	all->issued = notes_new(issued_max, sizeof(struct issued));
+	all->lost = notes_new(LOST_MAX, sizeof(struct lost));
 	all->idlers = idlers_new(loop, on_idle_sandbox, all);
 	all->callbacks = callbacks;
 	all->ctx = ctx;
@@ -71,8 +71,8 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	while (all->first)
 		entry_free(all->first);
 	control_free(all->control);
-	issued_free(all->issued);
-	lost_free(all->lost);
+	notes_free(all->issued);
+	notes_free(all->lost);
 	idlers_free(all->idlers);
 	for (size_t i = 0; i < FAULTS_MAX; i++)
 		free(all->faults[i]);
@@ -117,7 +117,9 @@ enum sandbox_state sandboxes_state(struct sandboxes *all, const char *id)
 
 const char *sandboxes_lost(const struct sandboxes *all, const char *id)
 {
-	return lost_why(all->lost, id);
+	const struct lost *lost = notes_of(all->lost, id);
+
+	return lost ? lost->why : NULL;
 }
 
 enum sandbox_state sandbox_state(const struct sandbox *sb)
@@ -167,8 +169,8 @@ struct sandbox_wait *sandboxes_remove(struct sandboxes *all, const char *id, on_
 	struct sandbox *sb = entry_need(all, id);
 	struct sandbox_wait *w = wait_add(sb, WAIT_REMOVE, on_removed, ctx);
 
-	issued_forget(all->issued, id);
-	lost_forget(all->lost, id);
+	notes_forget(all->issued, id);
+	notes_forget(all->lost, id);
 	if (sb->state == SANDBOX_REMOVING) return w;
 	bool making = sb->state == SANDBOX_MAKING;
 	entry_set_state(sb, SANDBOX_REMOVING);
@@ -191,13 +193,13 @@ struct sandbox_wait *sandboxes_inspect(struct sandboxes *all, const char *id, on
 void sandboxes_issue(struct sandboxes *all, const char *instance, const struct limits *own, char *ret_id)
 {
 	id_make_sandbox(ret_id);
-	issued_add(all->issued, ret_id, instance, own);
+	note_issued(all, ret_id, instance, own);
 	(void)control_issue(all->control, ret_id, instance, own);
 }
 
 bool sandboxes_issued(const struct sandboxes *all, const char *id)
 {
-	return issued_has(all->issued, id);
+	return notes_of(all->issued, id) != NULL;
 }
 
 unsigned sandboxes_count(const struct sandboxes *all)

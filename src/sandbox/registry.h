@@ -113,7 +113,7 @@ struct sandbox_wait *sandbox_wait_cancel(struct sandbox_wait *w);
 
 /* ---- all of them ---- */
 
-/* Issues a new id. INSTANCE and OWN as issued_add(). */
+/* Issues a new id. INSTANCE: the wanted type, "" for none. OWN: limits in place of its; 0: none. */
 void sandboxes_issue(struct sandboxes *all, const char *instance, const struct limits *own, char *ret_id);
 bool sandboxes_issued(const struct sandboxes *all, const char *id);
 

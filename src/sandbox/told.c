@@ -27,7 +27,7 @@ static void on_link_broken(void *ctx, const char *why)
 		entry_end_link(sb, END_LOST, "the sandbox falls asleep");
 		return;
 	}
-	lost_add(sb->all->lost, sb->id, why);
+	note_lost(sb->all, sb->id, why);
 	entry_set_state(sb, SANDBOX_ABSENT);
 	entry_end_link(sb, END_LOST, why);
 	entry_tidy(sb);
@@ -41,7 +41,7 @@ static void take_names(struct sandbox *sb, const char *run, const char *instance
 	sb->instance = mem_strdup(instance);
 	sb->created_ms = created_ms;
 	sb->slept = sb->late = false;
-	lost_forget(sb->all->lost, sb->id);
+	notes_forget(sb->all->lost, sb->id);
 }
 
 static void on_attached(void *ctx, const struct msg_attached *m, int fd)
@@ -101,7 +101,7 @@ static void on_issued(void *ctx, const struct msg_issued *m)
 			     .cpu_milli = m->cpu_milli,
 			     .disk_bytes = m->disk_bytes};
 
-	issued_add(all->issued, m->id.at, m->instance.at, &own);
+	note_issued(all, m->id.at, m->instance.at, &own);
 }
 
 static void on_gone(void *ctx, const struct msg_gone *m)
@@ -109,7 +109,7 @@ static void on_gone(void *ctx, const struct msg_gone *m)
 	struct sandboxes *all = ctx;
 	struct sandbox *sb = entry_find(all, m->id.at);
 
-	if (m->why == GONE_DIED) lost_add(all->lost, m->id.at, m->text.at);
+	if (m->why == GONE_DIED) note_lost(all, m->id.at, m->text.at);
 	if (!sb) return;
 	if (m->why == GONE_DIED) log_event(LOG_WARN, "sandbox_died", "id", sb->id, "why", m->text.at, NULL);
 	bool deleted = sb->state == SANDBOX_REMOVING || m->why == GONE_REMOVED;
