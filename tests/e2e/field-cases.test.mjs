@@ -368,8 +368,8 @@ test('C039 kill -9 -1 inside leaves the sandbox usable', async () => {
 });
 
 test('C041 a full process table is an error inside and nothing else', async () => {
-	const { id: box } = (await call(`${url}/v1/sandbox`, 'POST', { body: '{"instance":"lite"}' })).json;
-	const run = await sh(url, box, 'i=0; while [ $i -lt 700 ]; do sleep 635 >/dev/null & i=$((i+1)); done; echo made', { timeout_ms: 30000 });
+	const { id: box } = (await call(`${url}/v1/sandbox`, 'POST', { body: '{"limits":{"pids":128}}' })).json;
+	const run = await sh(url, box, 'i=0; while [ $i -lt 200 ]; do sleep 635 >/dev/null & i=$((i+1)); done; echo made', { timeout_ms: 30000 });
 	assert.match(run.err, /fork|resource/i);
 	assert.equal((await call(`${url}/v1/sandbox/${box}/running`)).json.running, true);
 	await within(10000, remove(box), 'the delete');

@@ -165,15 +165,16 @@ test('the cgroup tree shows nothing of the host', async () => {
 });
 
 test('limits bite: processes and memory, and the sandbox goes on', async () => {
-	const lite = async () => (await call(`${url}/v1/sandbox`, 'POST', { body: '{"instance":"lite"}' })).json.id;
-	let box = await lite();
-	const forks = await sh(url, box, 'i=0; while [ $i -lt 700 ]; do sleep 641 & i=$((i+1)); done >/dev/null', { timeout_ms: 30000 });
+	const created = async (body) => (await call(`${url}/v1/sandbox`, 'POST', { body })).json.id;
+	let box = await created('{"limits":{"pids":128}}');
+	const forks = await sh(url, box, 'i=0; while [ $i -lt 200 ]; do sleep 641 & i=$((i+1)); done >/dev/null', { timeout_ms: 30000 });
 	assert.match(forks.err, /fork|resource/i);
-	assert.equal((await call(`${url}/v1/sandbox/${box}`)).json.limits.pids, 512);
+	assert.equal((await call(`${url}/v1/sandbox/${box}`)).json.limits.pids, 128);
 	await call(`${url}/v1/sandbox/${box}`, 'DELETE');
-	box = await lite();
+	box = await created('{"instance":"lite"}');
 	const hog = await sh(url, box, 'python3 -c "x = bytearray(1 << 30); print(len(x))"');
 	assert.notEqual(hog.code, 0);
 	assert.equal((await sh(url, box, 'echo alive')).out, 'alive\n');
+	assert.equal((await call(`${url}/v1/sandbox/${box}`)).json.limits.pids, 512);
 	await call(`${url}/v1/sandbox/${box}`, 'DELETE');
 });
