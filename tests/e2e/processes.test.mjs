@@ -222,8 +222,8 @@ test('CLIENTS 4.2 step 8: the end of a log stream is not the end of the process'
 
 test('replay, follow and since choose what is told', async () => {
 	const id = newId();
-	await sh(url, id, 'mkfifo gate');
-	const { id: pid } = await script(id, 'echo one; read x <gate; echo two; read x <gate');
+	await sh(url, id, 'mkfifo first second');
+	const { id: pid } = await script(id, 'echo one; read x <first; echo two; read x <second');
 	const live = await follow(id, pid);
 	const one = await live.until((event) => event.type === 'stdout');
 	const now = await follow(id, pid, '?replay=false&follow=1&since=junk');
@@ -232,12 +232,12 @@ test('replay, follow and since choose what is told', async () => {
 	assert.deepEqual(await log(id, pid, '?replay=false'), []);
 	assert.deepEqual(await log(id, pid, '?replay=yes'), []); // neither true nor 1
 	assert.deepEqual(await log(id, pid, `?since=${one.cursor}`), []);
-	await sh(url, id, 'echo >gate');
+	await sh(url, id, 'echo >first');
 	const two = await live.until((event) => event.type === 'stdout');
 	assert.equal(Buffer.from(two.data, 'base64').toString(), 'two\n');
 	assert.deepEqual(await now.next(), two);
 	assert.deepEqual(await log(id, pid, `?since=${one.cursor}`), [two]);
-	await sh(url, id, 'echo >gate');
+	await sh(url, id, 'echo >second');
 	const end = await live.until((event) => event.type === 'terminal');
 	assert.deepEqual(await now.next(), end);
 	// A finished one closes with its end, from wherever it is read.
