@@ -159,13 +159,20 @@ bool process_pipes_closed(const struct process *p)
 
 /* ---- output ---- */
 
+/* Bytes that may be read from FD; 0 for one that is closed. */
+static int bytes_in(int fd)
+{
+	int n = 0;
+
+	return fd >= 0 && ioctl(fd, FIONREAD, &n) == 0 ? n : 0;
+}
+
 void process_pipes_owe(struct process *p)
 {
 	for (size_t i = 0; i < 2; i++) {
-		int n = 0;
+		int n = bytes_in(p->out[i].fd);
 
-		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &n) == 0 && n > 0)
-			p->out[i].owed = (size_t)n;
+		if (n > 0) p->out[i].owed = (size_t)n;
 	}
 }
 
@@ -187,9 +194,7 @@ static bool is_finished(const struct output_pipe *o)
 bool process_pipes_hold_output(const struct process *p)
 {
 	for (size_t i = 0; i < 2; i++) {
-		int n = 0;
-
-		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &n) == 0 && n > 0) return true;
+		if (bytes_in(p->out[i].fd) > 0) return true;
 	}
 	return false;
 }
@@ -234,12 +239,10 @@ static size_t told_most(const struct process *p)
 /* Whether more has come, or comes in these microseconds: a few looks cost less than a wake-up. */
 static bool comes_more(int fd)
 {
-	int n = 0;
-
-	for (int i = 0; i < LOOKS && !n; i++) {
-		if (ioctl(fd, FIONREAD, &n) < 0) return false;
+	for (int i = 0; i < LOOKS; i++) {
+		if (bytes_in(fd) > 0) return true;
 	}
-	return n > 0;
+	return false;
 }
 
 /* N bytes came of a terminal: whether it pays to wait for more. */
